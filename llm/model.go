@@ -148,6 +148,7 @@ func WithProgress(f func(done, total int64)) LoadOption {
 // keys are divided, or each by some members, else the error wraps [compute.ErrShape]. A [Scheduler] cannot have such weights.
 func WithGroup(g batch.Group) LoadOption {
 	return func(o *loadOptions) {
+		o.AllReduce = (*batch.Batch).AllReduce
 		if o.Group = g; g == nil {
 			o.err = fmt.Errorf("llm: nil group: %w", compute.ErrArgument)
 		}

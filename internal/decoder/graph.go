@@ -86,6 +86,7 @@ type graph struct {
 	long  bool // the context is longer than the original one
 	on    *network[weight]
 	group batch.Group // whose members have a part of the weights each; nil for all
+	add   func(b *batch.Batch, x batch.Value) batch.Value
 	marks []mark
 
 	lookup *lookup // of tokens, with a group

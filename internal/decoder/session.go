@@ -148,7 +148,7 @@ func (w *Weights) compile(ctx context.Context, b *batch.Batch, n int, caches []c
 }
 
 func (w *Weights) graph(b *batch.Batch, n int, o *SessionOptions) *graph {
-	return &graph{Batch: b, model: w.Config, n: n, exact: o.Exact, long: o.Context > w.Original, on: w.on, group: w.group}
+	return &graph{Batch: b, model: w.Config, n: n, exact: o.Exact, long: o.Context > w.Original, on: w.on, group: w.group, add: w.sum}
 }
 
 // Position is the number of tokens so far.

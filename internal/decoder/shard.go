@@ -105,7 +105,7 @@ func (g *graph) sum(x batch.Value) batch.Value {
 	if g.group == nil {
 		return x
 	}
-	return g.AllReduce(x, g.group, compute.ReduceSum)
+	return g.add(g.Batch, x)
 }
 
 // lookup says which rows of its part of the embedding a member takes for tokens: those of others it multiplies with 0.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/dist"
 	"github.com/wavelane/wavelane/quant/gguf"
@@ -41,7 +42,7 @@ func members(t *testing.T, f *gguf.File, kind string, size int, o LoadOptions, d
 	for i, g := range groups {
 		all.Go(func() {
 			o := o
-			o.Group = g
+			o.Group, o.AllReduce = g, (*batch.Batch).AllReduce
 			w, err := m.Load(t.Context(), devices[i].(Device), o)
 			if err != nil {
 				errs[i] = err

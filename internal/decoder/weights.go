@@ -24,6 +24,7 @@ type Weights struct {
 	*Model
 	on      *network[weight]
 	group   batch.Group // whose members have a part of the weights each; nil for all
+	sum     func(b *batch.Batch, x batch.Value) batch.Value
 	device  Device
 	uploads []compute.Tensor
 }
@@ -49,8 +50,9 @@ type LoadOptions struct {
 	// Progress, if not nil, is called after each tensor with the bytes of the file that were read and all that will be.
 	Progress func(done, total int64)
 	// Group, if not nil, is the members who have a part of the weights each. All of them make the same sessions and continue them with the
-	// same tokens, in the same order.
-	Group batch.Group
+	// same tokens, in the same order. AllReduce is batch.Batch's, which programs without groups need not link.
+	Group     batch.Group
+	AllReduce func(b *batch.Batch, x batch.Value, g batch.Group, r compute.Reduction) batch.Value
 }
 
 // Load brings the weights to a device: matrices in their blocks or halves, all others and vectors as Float32. When ctx is done,
@@ -61,6 +63,7 @@ func (m *Model) Load(ctx context.Context, device Device, o LoadOptions) (*Weight
 		return nil, fmt.Errorf("decoder: %w", err)
 	}
 	w := &Weights{Model: m, device: device, group: group}
+	w.sum = func(b *batch.Batch, x batch.Value) batch.Value { return o.AllReduce(b, x, group, compute.ReduceSum) }
 	u := &upload{LoadOptions: o, ctx: ctx, weights: w}
 	m.each(func(t *tensor) { u.total += t.size() })
 	w.on = convert(m.tensors, u.tensor)

@@ -74,8 +74,9 @@ func longCases(e *program.Entry, n int) (cases []conformance.Case) {
 			add(conformance.NewCase, a, program.F32(2, n), program.F32(n))
 		}
 	case e == catalogue.Cast:
-		for _, from := range halves {
-			for _, to := range halves {
+		types := append(slices.Clone(halves), compute.Uint8)
+		for _, from := range types {
+			for _, to := range types {
 				add(conformance.NewCase, program.Attr{Options: compute.CastOptions{To: to}}, program.Type{DType: from, Shape: []int{n + 1}})
 			}
 		}

@@ -1,6 +1,6 @@
 // Answers the calls of jstest.Remote with a device of the package: in Node.js, a page or a worker.
 
-const arrays = { f32: Float32Array, i32: Int32Array, u32: Uint32Array, f16: Uint16Array, bf16: Uint16Array };
+const arrays = { f32: Float32Array, i32: Int32Array, u32: Uint32Array, f16: Uint16Array, bf16: Uint16Array, u8: Uint8Array };
 
 /** Serves calls until there are no more; lanes of them at a time. Returns how many there were. */
 export async function answer(wavelane, { operations, enums }, dev, base, lanes = 4) {

@@ -98,14 +98,19 @@ func (s *Scheduler) step() error {
 		}
 		chosen++
 		all.Go(func() {
-			t, err := r.next(next[i], r.sequence.Position() == s.Context())
+			t, err := r.next(next[i], s.Context())
 			ended[i] = err != nil || t.Finish != Unfinished
 			r.give(t, err)
 		})
 	}
 	all.Wait()
 	for i, r := range fed {
-		if ended[i] {
+		switch {
+		case len(r.all) > s.Context() && !ended[i]: // it goes on with less
+			r.forget()
+			s.engine.End(r.sequence)
+			r.sequence = s.engine.Begin(r.all)
+		case ended[i]:
 			s.engine.End(r.sequence)
 			s.running = slices.DeleteFunc(s.running, func(x *request) bool { return x == r })
 		}

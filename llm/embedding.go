@@ -172,7 +172,7 @@ func (e *Embedder) EmbedTokens(ctx context.Context, texts ...[]int32) ([][]float
 		return nil, fmt.Errorf("llm: %w", ctx.Err())
 	}
 	for i, tokens := range texts {
-		if err := e.weights.model.checkPrompt(tokens, e.context); err != nil {
+		if err := checkPrompt(tokens, e.context); err != nil {
 			return nil, fmt.Errorf("text %d: %w", i, err)
 		}
 	}

@@ -62,6 +62,9 @@ type generateOptions struct {
 	stop      []string
 	logProbs  int
 	ignoreEnd bool
+	shift     bool
+	shiftKeep int
+	drafted   int
 	variables map[string]any
 	schema    []byte
 	rules     *grammar.Grammar // of the schema
@@ -87,6 +90,21 @@ func WithLogProbs(n int) GenerateOption { return func(o *generateOptions) { o.lo
 // WithIgnoreEnd goes on where the model would end the text, as measurements do.
 func WithIgnoreEnd() GenerateOption { return func(o *generateOptions) { o.ignoreEnd = true } }
 
+// WithContextShift goes on where the context is full: the first keep tokens stay, and of those after them the older half is forgotten. What is
+// left is computed again, as a prompt: for n tokens in a context of n, about half of a prompt of n tokens. Keep is at least 0 and less than the
+// context, else the error wraps [compute.ErrArgument]. A prompt must fit the context all the same.
+func WithContextShift(keep int) GenerateOption {
+	return func(o *generateOptions) { o.shift, o.shiftKeep = true, keep }
+}
+
+// WithLookup computes up to n tokens ahead, 1 to 63: those that came after the last occurrence of the latest tokens. Where the model chooses
+// them too, a step yields several tokens; where not, they are dropped. Texts that repeat what the prompt says, such as summaries and changed
+// code, take less time; others may take a little more. The tokens are those without it, up to the rounding of sums, see [Scheduler]. Of a
+// [Session] only: a Scheduler's error wraps [compute.ErrUnsupported].
+//
+// The method is prompt lookup decoding (Saxena, 2023), a case of speculative decoding (Leviathan and others, 2023).
+func WithLookup(n int) GenerateOption { return func(o *generateOptions) { o.drafted = n } }
+
 // WithVariables gives the chat template more variables, as [Model.ChatPrompt] takes them.
 func WithVariables(v map[string]any) GenerateOption {
 	return func(o *generateOptions) { o.variables = v }
@@ -109,7 +127,10 @@ func CheckJSONSchema(schema []byte) error {
 	return nil
 }
 
-const mostLogProbs = 100
+const (
+	mostLogProbs = 100
+	mostDrafted  = 63
+)
 
 func newGenerateOptions(opts []GenerateOption) (*generateOptions, error) {
 	o := &generateOptions{logProbs: -1}
@@ -126,6 +147,8 @@ func newGenerateOptions(opts []GenerateOption) (*generateOptions, error) {
 		return nil, fmt.Errorf("llm: an empty stop string: %w", compute.ErrArgument)
 	case o.logProbs < -1 || o.logProbs > mostLogProbs:
 		return nil, fmt.Errorf("llm: log-probabilities of %d tokens, must be 0 to %d: %w", o.logProbs, mostLogProbs, compute.ErrArgument)
+	case o.drafted < 0 || o.drafted > mostDrafted:
+		return nil, fmt.Errorf("llm: look up %d tokens, must be 1 to %d: %w", o.drafted, mostDrafted, compute.ErrArgument)
 	}
 	if err := o.sampling.check(); err != nil {
 		return nil, err
@@ -162,7 +185,7 @@ func (m *Model) chatPrompt(messages []Message) prompt {
 }
 
 // checkPrompt reports prompts that a context has no room for.
-func (m *Model) checkPrompt(tokens []int32, context int) error {
+func checkPrompt(tokens []int32, context int) error {
 	switch {
 	case len(tokens) == 0:
 		return fmt.Errorf("llm: a prompt without tokens: %w", compute.ErrArgument)
@@ -170,6 +193,14 @@ func (m *Model) checkPrompt(tokens []int32, context int) error {
 		return fmt.Errorf("llm: a prompt of %d tokens, in a context of %d: %w", len(tokens), context, compute.ErrTooLarge)
 	}
 	return nil
+}
+
+// checkContext reports options that do not fit a context, and prompts.
+func (o *generateOptions) checkContext(prompt []int32, context int) error {
+	if o.shift && (o.shiftKeep < 0 || o.shiftKeep >= context) {
+		return fmt.Errorf("llm: keep %d tokens of a full context of %d: %w", o.shiftKeep, context, compute.ErrArgument)
+	}
+	return checkPrompt(prompt, context)
 }
 
 // generation is a text that grows token by token, whoever computes it.
@@ -199,8 +230,9 @@ func newGeneration(m *Model, o *generateOptions, prompt []int32) *generation {
 	return g
 }
 
-// next chooses the token after all so far, and appends it. Full says that there is no room after it.
-func (g *generation) next(n *decoder.Next, full bool) (Token, error) {
+// next chooses the token after all so far, and appends it.
+func (g *generation) next(n *decoder.Next, context int) (Token, error) {
+	full := len(g.all) >= context && !g.shift // no room after it
 	var t Token
 	var err error
 	if t.ID, err = g.choice.pick(n, g.all); err != nil {
@@ -228,6 +260,32 @@ func (g *generation) next(n *decoder.Next, full bool) (Token, error) {
 		t.Text, t.Finish = t.Text+g.answer.end(), ContextFull
 	}
 	return t, nil
+}
+
+// forget drops the older half of what a full context need not keep.
+func (g *generation) forget() {
+	n := max((len(g.all)-g.shiftKeep)/2, 1)
+	g.all = slices.Delete(g.all, g.shiftKeep, g.shiftKeep+n)
+}
+
+// lookupTokens is how many of the latest tokens are looked up, if so many have come before.
+const lookupTokens = 3
+
+// draft is up to most tokens that may come next: what came after the last occurrence of the latest ones.
+func (g *generation) draft(most int) []int32 {
+	most = min(most, g.drafted)
+	if g.limited {
+		most = min(most, g.most-g.n-1) // the last comes without
+	}
+	for n := min(lookupTokens, len(g.all)-1); n > 0 && most > 0; n-- {
+		latest := g.all[len(g.all)-n:]
+		for at := len(g.all) - n - 1; at >= 0; at-- {
+			if slices.Equal(g.all[at:at+n], latest) {
+				return slices.Clone(g.all[at+n : min(at+n+most, len(g.all))])
+			}
+		}
+	}
+	return nil
 }
 
 // answer is the text so far that was not given out: parts of characters, and what may become a stop string.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -293,7 +294,7 @@ func TestErrors(t *testing.T) {
 
 	s := session(t, w, llm.WithContext(16))
 	for _, o := range []llm.GenerateOption{nil, llm.WithMaxTokens(0), llm.WithStop("a", ""), llm.WithLogProbs(-2), llm.WithLogProbs(101),
-		llm.WithSampling(llm.Sampling{TopP: 2})} {
+		llm.WithSampling(llm.Sampling{TopP: 2}), llm.WithContextShift(-1), llm.WithContextShift(16), llm.WithLookup(-1), llm.WithLookup(64)} {
 		require.ErrorIs(t, failure(t, s.Generate(t.Context(), "the", o)), compute.ErrArgument)
 	}
 	require.ErrorIs(t, failure(t, s.Generate(nil, "the")), compute.ErrArgument) //nolint:staticcheck // which is the error
@@ -345,6 +346,83 @@ func TestCancel(t *testing.T) {
 		}
 		got, _, _ := said(t, s.Generate(t.Context(), prompt, llm.WithMaxTokens(12), llm.WithIgnoreEnd()))
 		require.Equal(t, want, got)
+	}
+}
+
+// TestContextShift has texts go on beyond the context, and compares each token with a session's that gets what is left as its prompt.
+func TestContextShift(t *testing.T) {
+	const context, n = 20, 60
+	w := loaded(t, read(t, written(t, small(testseed.Of(t)))), device(t, "cpu"))
+	alone := session(t, w, llm.WithContext(context), llm.WithExact(), llm.WithWideCache())
+	for _, keep := range []int{0, 3, 19} {
+		x := &text{prompt: w.Model().Tokenize("the thing")}
+		all := slices.Clone(x.prompt)
+		for range n {
+			if len(all) > context {
+				all = slices.Delete(all, keep, keep+max((len(all)-keep)/2, 1))
+			}
+			for token, err := range alone.GenerateTokens(t.Context(), all, llm.WithMaxTokens(1), llm.WithIgnoreEnd(), llm.WithLogProbs(2)) {
+				require.NoError(t, err)
+				x.ties = append(x.ties, token.Top[0].LogProb-token.Top[1].LogProb < 1e-4)
+				x.want = append(x.want, token)
+			}
+			all = append(all, x.want[len(x.want)-1].ID)
+		}
+		opts := []llm.GenerateOption{llm.WithContextShift(keep), llm.WithMaxTokens(n), llm.WithIgnoreEnd()}
+		s := scheduler(t, w, exact(llm.WithContext(context), llm.WithSequences(2), llm.WithCacheTokens(32))...)
+		var group sync.WaitGroup
+		for range 3 { // with memory for one, which are put off
+			group.Go(func() { x.checkIDs(t, s.GenerateTokens(t.Context(), x.prompt, opts...)) })
+		}
+		x.checkIDs(t, session(t, w, llm.WithContext(context), llm.WithExact(), llm.WithWideCache()).GenerateTokens(t.Context(), x.prompt, opts...))
+		x.checkIDs(t, session(t, w, llm.WithContext(context), llm.WithExact(), llm.WithWideCache()).GenerateTokens(t.Context(), x.prompt, append(opts, llm.WithLookup(5))...))
+		group.Wait()
+	}
+}
+
+// TestLookup has tokens expected that have come before: texts stay what they are, with fewer steps.
+func TestLookup(t *testing.T) {
+	m := read(t, written(t, small(testseed.Of(t))))
+	for _, kind := range kinds {
+		t.Run(kind, func(t *testing.T) {
+			tokens := 40
+			if kind != "cpu" {
+				tokens = 8
+			}
+			w := loaded(t, m, device(t, kind))
+			s := session(t, w, llm.WithContext(64), llm.WithChunk(8), llm.WithExact(), llm.WithWideCache())
+			ahead := session(t, w, llm.WithContext(64), llm.WithChunk(8), llm.WithExact(), llm.WithWideCache())
+			accepted := 0
+			for i, sampling := range []llm.Sampling{{}, {Temperature: 1, TopK: 4, Seed: 3}, {Temperature: 0.5, Seed: 4}} {
+				prompt := m.Tokenize("the thing and the thing and the thing and")
+				opts := []llm.GenerateOption{llm.WithSampling(sampling), llm.WithMaxTokens(tokens), llm.WithIgnoreEnd()}
+				if i == 2 {
+					opts = append(opts, llm.WithJSONSchema([]byte(`{"enum": ["the thing the thing the thing the thing"]}`)))
+				}
+				x := &text{prompt: prompt}
+				for token, err := range s.GenerateTokens(t.Context(), prompt, append(opts, llm.WithLogProbs(2))...) {
+					require.NoError(t, err)
+					x.ties = append(x.ties, i == 1 || token.Top[0].LogProb-token.Top[1].LogProb < 1e-4)
+					x.want = append(x.want, token)
+				}
+				for _, n := range []int{1, 4, 63} {
+					x.checkIDs(t, ahead.GenerateTokens(t.Context(), prompt, append(opts, llm.WithLookup(n))...))
+					st := ahead.Stats()
+					require.LessOrEqual(t, st.Accepted, st.Drafted)
+					require.LessOrEqual(t, st.Steps+st.Accepted, len(x.want))
+					accepted += st.Accepted
+				}
+			}
+			require.Positive(t, accepted)
+			for range ahead.Generate(t.Context(), "the thing the thing", llm.WithLookup(4), llm.WithIgnoreEnd()) {
+				break
+			}
+			_, ids, finish := said(t, ahead.Generate(t.Context(), "the thing the thing", llm.WithLookup(7), llm.WithIgnoreEnd()))
+			require.Equal(t, llm.ContextFull, finish)
+			require.Len(t, ids, 64-ahead.Stats().Prompt+1)
+			many := scheduler(t, w)
+			require.ErrorIs(t, failure(t, many.Generate(t.Context(), "the", llm.WithLookup(4))), compute.ErrUnsupported)
+		})
 	}
 }
 

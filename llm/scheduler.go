@@ -247,13 +247,16 @@ func (s *Scheduler) submit(ctx context.Context, opts []GenerateOption, prompt pr
 		tokens, err = prompt(o)
 	}
 	if err == nil {
-		err = s.weights.model.checkPrompt(tokens, s.Context())
+		err = o.checkContext(tokens, s.Context())
 	}
 	if err != nil {
 		return nil, err
 	}
 	if err := s.weights.engine.Check(tokens); err != nil {
 		return nil, fmt.Errorf("llm: %w", err)
+	}
+	if o.drafted > 0 {
+		return nil, fmt.Errorf("llm: a scheduler that looks tokens up, use a session: %w", compute.ErrUnsupported)
 	}
 	r := &request{generation: newGeneration(s.weights.model, o, tokens), ready: make(chan struct{}, 1)}
 	s.mu.Lock()

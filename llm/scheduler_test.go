@@ -82,6 +82,27 @@ func (x *text) check(t testing.TB, got []llm.Token, whole bool) {
 	}
 }
 
+// checkIDs is check for a sequence, of tokens alone.
+func (x *text) checkIDs(t testing.TB, sequence func(yield func(llm.Token, error) bool)) {
+	i := 0
+	for token, err := range sequence {
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		if i >= len(x.want) || x.want[i].ID != token.ID {
+			if i >= len(x.want) || !x.ties[i] {
+				t.Errorf("prompt %v: token %d of %d is %d, alone %d", x.prompt, i, len(x.want), token.ID, x.want[min(i, len(x.want)-1)].ID)
+			}
+			return
+		}
+		i++
+	}
+	if i < len(x.want) {
+		t.Errorf("prompt %v: %d tokens, alone %d", x.prompt, i, len(x.want))
+	}
+}
+
 // TestScheduler has texts join and leave, and compares each with what a session says alone.
 func TestScheduler(t *testing.T) {
 	seed := testseed.Of(t)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -96,8 +97,10 @@ type Stats struct {
 	Prompt   int           // tokens of the prompt
 	Known    int           // of these, tokens that the session had computed before
 	Prefill  time.Duration // for the others
-	Steps    int           // tokens after the prompt that were computed
+	Steps    int           // of the network after the prompt, for a token each and its draft
 	Decoding time.Duration // for these
+	Drafted  int           // tokens that [WithLookup] expected
+	Accepted int           // of these, tokens that were chosen
 }
 
 // Stats returns what the last call of Generate or Chat took.
@@ -150,32 +153,46 @@ func (s *Session) sequence(ctx context.Context, opts []GenerateOption, prompt pr
 
 // generate yields tokens. After an error that it returns, nothing was refused by the caller.
 func (s *Session) generate(ctx context.Context, prompt []int32, o *generateOptions, yield func(Token, error) bool) error {
-	if err := s.weights.model.checkPrompt(prompt, s.context); err != nil {
+	if err := o.checkContext(prompt, s.context); err != nil {
 		return err
 	}
+	g := newGeneration(s.weights.model, o, prompt)
 	known := s.keep(prompt)
 	s.stats = Stats{Prompt: len(prompt), Known: known}
-	g := newGeneration(s.weights.model, o, prompt)
-	given, took := prompt[known:], &s.stats.Prefill
+	took := &s.stats.Prefill
+	var draft []int32
 	for {
 		start := time.Now()
-		next, err := s.feed(ctx, g.output, given)
+		next, err := s.feed(ctx, g.output, g.all[known:], draft)
 		*took += time.Since(start)
 		if err != nil {
 			return err
 		}
 		if took == &s.stats.Decoding {
 			s.stats.Steps++
+			s.stats.Drafted += len(draft)
 		}
 		took = &s.stats.Decoding
-		t, err := g.next(next, s.engine.Room() == 0)
-		if err != nil {
-			return err
+		for i, n := range next {
+			t, err := g.next(n, s.context)
+			if err != nil {
+				return err
+			}
+			if !yield(t, nil) || t.Finish != Unfinished {
+				return nil
+			}
+			if i == len(draft) || t.ID != draft[i] {
+				break
+			}
+			s.stats.Accepted++
 		}
-		if !yield(t, nil) || t.Finish != Unfinished {
-			return nil
+		if len(g.all) > s.context {
+			g.forget()
 		}
-		given = g.all[len(g.all)-1:]
+		draft = nil
+		if known = s.keep(g.all); known == len(g.all)-1 {
+			draft = g.draft(min(s.context-len(g.all), s.engine.Chunk()-1))
+		}
 	}
 }
 
@@ -191,9 +208,16 @@ func (s *Session) keep(text []int32) int {
 	return n
 }
 
-// feed gives tokens to the engine and keeps account of those that it has.
-func (s *Session) feed(ctx context.Context, o decoder.Output, tokens []int32) (*decoder.Next, error) {
-	next, err := s.engine.FeedFor(ctx, o, tokens...)
+// feed gives tokens to the engine, and keeps account of those that it has. It returns what comes after the last one, or after each of one and
+// its draft.
+func (s *Session) feed(ctx context.Context, o decoder.Output, tokens, draft []int32) (next []*decoder.Next, err error) {
+	if len(draft) > 0 {
+		tokens = slices.Concat(tokens, draft)
+		next, err = s.engine.FeedEach(ctx, o, tokens...)
+	} else {
+		next = make([]*decoder.Next, 1)
+		next[0], err = s.engine.FeedFor(ctx, o, tokens...)
+	}
 	s.tokens = append(s.tokens, tokens[:s.engine.Position()-len(s.tokens)]...)
 	if err != nil {
 		return nil, fmt.Errorf("llm: %w", err)

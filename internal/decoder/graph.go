@@ -11,6 +11,8 @@ type Output struct {
 	TopK int
 	// States has the normalised states instead, of every token.
 	States bool
+	// Each has this of every token, instead of the last one.
+	Each bool
 }
 
 // Inputs of a plan are slices in host memory that each run reads, so that one plan serves all positions.
@@ -105,7 +107,7 @@ type attend func(block int, q, k, v batch.Value) batch.Value
 func (g *graph) recordSequence(in *inputs, caches []compute.Tensor, o Output) results {
 	start, length := g.Upload(in.start), g.Upload(in.length)
 	last := in.last
-	if g.n == 1 || o.States {
+	if g.n == 1 || o.States || o.Each {
 		last = nil
 	}
 	return g.record(in.tokens, in.positions, last, o, func(i int, q, k, v batch.Value) batch.Value {

@@ -191,29 +191,10 @@ func (s *Session) Feed(ctx context.Context, tokens ...int32) (*Next, error) {
 
 // FeedFor is [Session.Feed] with another output. The network of one token is compiled when an output is first wanted.
 func (s *Session) FeedFor(ctx context.Context, o Output, tokens ...int32) (*Next, error) {
-	if s.err != nil {
-		return nil, s.err
-	}
-	if err := compute.CheckContext(ctx); err != nil {
+	if err := s.check(ctx, o, tokens); err != nil {
 		return nil, err
-	}
-	if len(tokens) == 0 {
-		return nil, fmt.Errorf("decoder: no tokens: %w", compute.ErrArgument)
-	}
-	if err := s.weights.Check(tokens); err != nil {
-		return nil, err
-	}
-	if len(tokens) > s.Room() {
-		return nil, fmt.Errorf("decoder: %d tokens after %d, in a context of %d: %w", len(tokens), s.position, s.options.Context,
-			compute.ErrTooLarge)
-	}
-	if o.TopK < 0 {
-		return nil, fmt.Errorf("decoder: top %d: %w", o.TopK, compute.ErrArgument)
 	}
 	o.TopK = min(o.TopK, s.weights.Vocabulary)
-	if err := s.settle(ctx); err != nil {
-		return nil, err
-	}
 	var p *plan
 	n := 0
 	for len(tokens) > 0 {
@@ -226,23 +207,76 @@ func (s *Session) FeedFor(ctx context.Context, o Output, tokens ...int32) (*Next
 			key = planKey{s.options.Chunk, s.options.Output}
 		}
 		var err error
-		if p, err = s.plan(ctx, key); err != nil { // the caches are as they were
-			return nil, fmt.Errorf("decoder: %w", err)
-		}
-		p.in.set(tokens[:n], s.position)
-		p.lookup.set()
-		s.under = p.Start()
-		if err := s.settle(ctx); err != nil {
+		if p, err = s.run(ctx, key, tokens[:n]); err != nil {
 			return nil, err
 		}
-		s.position += n
 		tokens = tokens[n:]
 	}
-	next := p.next()
+	next := p.out.next(1)[0]
 	if o.States {
 		next.States = next.States[:n*s.weights.Width]
 	}
 	return next, nil
+}
+
+// FeedEach is [Session.FeedFor] for a chunk of tokens at most, and says what comes after each of them. A network is compiled for powers of 2 of
+// tokens when it is first wanted.
+func (s *Session) FeedEach(ctx context.Context, o Output, tokens ...int32) ([]*Next, error) {
+	if err := s.check(ctx, o, tokens); err != nil {
+		return nil, err
+	}
+	if len(tokens) > s.options.Chunk || o.States {
+		return nil, fmt.Errorf("decoder: what comes after each of %d tokens, in chunks of %d: %w", len(tokens), s.options.Chunk, compute.ErrArgument)
+	}
+	o.TopK, o.Each = min(o.TopK, s.weights.Vocabulary), true
+	rows := sizeClass(len(tokens), s.options.Chunk)
+	p, err := s.run(ctx, planKey{rows, o}, tokens)
+	if err != nil {
+		return nil, err
+	}
+	return p.out.next(rows)[:len(tokens)], nil
+}
+
+// check reports calls that cannot be made.
+func (s *Session) check(ctx context.Context, o Output, tokens []int32) error {
+	if s.err != nil {
+		return s.err
+	}
+	if err := compute.CheckContext(ctx); err != nil {
+		return err
+	}
+	if len(tokens) == 0 {
+		return fmt.Errorf("decoder: no tokens: %w", compute.ErrArgument)
+	}
+	if err := s.weights.Check(tokens); err != nil {
+		return err
+	}
+	if len(tokens) > s.Room() {
+		return fmt.Errorf("decoder: %d tokens after %d, in a context of %d: %w", len(tokens), s.position, s.options.Context, compute.ErrTooLarge)
+	}
+	if o.TopK < 0 {
+		return fmt.Errorf("decoder: top %d: %w", o.TopK, compute.ErrArgument)
+	}
+	return nil
+}
+
+// run continues the sequence with as many tokens as a plan takes, or fewer.
+func (s *Session) run(ctx context.Context, key planKey, tokens []int32) (*plan, error) {
+	if err := s.settle(ctx); err != nil {
+		return nil, err
+	}
+	p, err := s.plan(ctx, key)
+	if err != nil { // the caches are as they were
+		return nil, fmt.Errorf("decoder: %w", err)
+	}
+	p.in.set(tokens, s.position)
+	p.lookup.set()
+	s.under = p.Start()
+	if err := s.settle(ctx); err != nil {
+		return nil, err
+	}
+	s.position += len(tokens)
+	return p, nil
 }
 
 // Check reports tokens that are not in the vocabulary. Errors wrap [compute.ErrArgument].
@@ -277,8 +311,6 @@ func (r *runs) settle(ctx context.Context) error {
 	r.under = nil
 	return r.err
 }
-
-func (p *plan) next() *Next { return p.out.next(1)[0] }
 
 // Close frees caches and plans. It is idempotent.
 func (s *Session) Close() error {

@@ -127,6 +127,42 @@ func (s *Session) Chat(ctx context.Context, messages []Message, opts ...Generate
 	return s.sequence(ctx, opts, s.weights.model.chatPrompt(messages))
 }
 
+// LogProbs returns the natural logarithm of the probability that the model gives each token after those before it: len(tokens)−1 numbers, the
+// first is the second token's. A text's perplexity is the exponential of their mean, negated. All tokens are computed, and all logits are read
+// from the device.
+//
+// Errors wrap [compute.ErrArgument] for fewer than two tokens or tokens that are not in the vocabulary, [compute.ErrTooLarge] for more than the
+// context has room for, [compute.ErrInFlight] beside another call, and those of the device.
+func (s *Session) LogProbs(ctx context.Context, tokens []int32) ([]float64, error) {
+	if !s.busy.CompareAndSwap(false, true) {
+		return nil, fmt.Errorf("llm: the session is in use: %w", compute.ErrInFlight)
+	}
+	defer s.busy.Store(false)
+	if len(tokens) < 2 {
+		return nil, fmt.Errorf("llm: log-probabilities of a text of %d tokens, need 2: %w", len(tokens), compute.ErrArgument)
+	}
+	if err := checkPrompt(tokens, s.context); err != nil {
+		return nil, err
+	}
+	if err := s.weights.engine.Check(tokens); err != nil {
+		return nil, fmt.Errorf("llm: %w", err)
+	}
+	s.keep(tokens[:1])
+	p := make([]float64, 0, len(tokens)-1)
+	for len(p) < len(tokens)-1 {
+		at := len(p)
+		next, err := s.feed(ctx, decoder.Output{}, tokens[at:at+1], tokens[at+1:min(at+s.engine.Chunk(), len(tokens)-1)])
+		if err != nil {
+			return nil, err
+		}
+		for _, n := range next {
+			x, _ := logProbs(n.Logits, tokens[len(p)+1], 0)
+			p = append(p, x)
+		}
+	}
+	return p, nil
+}
+
 func (s *Session) sequence(ctx context.Context, opts []GenerateOption, prompt prompt) iter.Seq2[Token, error] {
 	return func(yield func(Token, error) bool) {
 		if !s.busy.CompareAndSwap(false, true) {

@@ -8,7 +8,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -31,6 +33,8 @@ type llmFlags struct {
 	json                bool
 	benchPrompt, benchN int
 	repeat              int
+	perplexity          string
+	lookup, keep        int
 }
 
 func llmCommand() *cobra.Command {
@@ -44,11 +48,15 @@ template; with -p there is one. A model without a template, or --raw, has the pr
 The text goes to standard output as it comes, everything else to standard error. Ctrl-C ends the program.
 
 With --bench it measures how fast prompts and tokens are computed, as llama-bench does: pp512 is a prompt of 512 tokens, tg128 are
-128 tokens, one after the other.`,
+128 tokens, one after the other.
+
+With --perplexity it computes how well the model expects a text, as llama-perplexity does: the text is cut into parts of --pp tokens, the first
+half of each is context.`,
 		Example: `  wavelane llm model.gguf
   wavelane llm model.gguf -p "Why is the sky blue?" --temp 0.7 --top-p 0.9
   wavelane llm model.gguf -p "The sea is" --raw -n 64
   wavelane llm model.gguf --bench --device cpu
+  wavelane llm model.gguf --perplexity text.txt
   wavelane llm model.gguf --info`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, files []string) error {
@@ -78,7 +86,10 @@ With --bench it measures how fast prompts and tokens are computed, as llama-benc
 	c.Flags().BoolVar(&f.wide, "wide-cache", false, "keep keys and values in float32 instead of float16")
 	c.Flags().BoolVar(&f.info, "info", false, "show what the model is")
 	c.Flags().BoolVar(&f.measure, "bench", false, "measure")
-	c.Flags().IntVar(&f.benchPrompt, "pp", 512, "with --bench, `tokens` of the prompt")
+	c.Flags().StringVar(&f.perplexity, "perplexity", "", "compute the perplexity of the text in a `file`")
+	c.Flags().IntVar(&f.lookup, "lookup", 0, "compute this `number` of tokens ahead, where the latest ones have come before")
+	c.Flags().IntVar(&f.keep, "keep", -1, "go on where the context is full, with its first `tokens` and the newer half of the others")
+	c.Flags().IntVar(&f.benchPrompt, "pp", 512, "with --bench, `tokens` of the prompt; with --perplexity, of a part")
 	c.Flags().IntVar(&f.benchN, "tg", 128, "with --bench, `tokens` after it")
 	c.Flags().IntVar(&f.repeat, "repeat", 3, "with --bench, so often, of which the median is shown")
 	c.Flags().BoolVar(&f.json, "json", false, "with --bench or --info, write JSON")
@@ -120,7 +131,10 @@ func (f *llmFlags) do(ctx context.Context, in io.Reader, out, errOut io.Writer, 
 	}
 	defer w.Close()
 	size := f.context
-	if f.measure {
+	switch {
+	case f.perplexity != "":
+		size = f.benchPrompt
+	case f.measure:
 		size = max(f.benchPrompt, f.benchN) + 1
 	}
 	opts := []llm.SessionOption{llm.WithContext(min(size, info.Context))}
@@ -135,6 +149,9 @@ func (f *llmFlags) do(ctx context.Context, in io.Reader, out, errOut io.Writer, 
 		return err
 	}
 	defer s.Close()
+	if f.perplexity != "" {
+		return f.perplex(ctx, out, errOut, s, m)
+	}
 	if f.measure {
 		return f.measured(ctx, out, s, dev.Info().Name, info)
 	}
@@ -176,6 +193,12 @@ func (f *llmFlags) answer(ctx context.Context, out, errOut io.Writer, s *llm.Ses
 	if f.tokens > 0 {
 		opts = append(opts, llm.WithMaxTokens(f.tokens))
 	}
+	if f.lookup != 0 {
+		opts = append(opts, llm.WithLookup(f.lookup))
+	}
+	if f.keep >= 0 {
+		opts = append(opts, llm.WithContextShift(f.keep))
+	}
 	sequence := s.Chat(ctx, talk, opts...)
 	if f.raw {
 		sequence = s.Generate(ctx, talk[len(talk)-1].Content, opts...)
@@ -194,7 +217,7 @@ func (f *llmFlags) answer(ctx context.Context, out, errOut io.Writer, s *llm.Ses
 	fmt.Fprintln(out)
 	st := s.Stats()
 	fmt.Fprintf(errOut, "[%s; prompt %d tokens, %d known, %s; answer %s]\n", finish, st.Prompt, st.Known, rate(st.Prompt-st.Known, st.Prefill),
-		rate(st.Steps, st.Decoding))
+		rate(st.Steps+st.Accepted, st.Decoding))
 	return text.String(), nil
 }
 
@@ -203,6 +226,39 @@ func rate(n int, d time.Duration) string {
 		return "no tokens"
 	}
 	return fmt.Sprintf("%.1f tokens/s", float64(n)/d.Seconds())
+}
+
+// perplex computes the perplexity of a text, with its standard error.
+func (f *llmFlags) perplex(ctx context.Context, out, errOut io.Writer, s *llm.Session, m *llm.Model) error {
+	text, err := os.ReadFile(f.perplexity)
+	if err != nil {
+		return err
+	}
+	begin, tokens := m.Tokenize(""), m.Tokenize(string(text))
+	n := min(f.benchPrompt, s.Context(), len(tokens))
+	count, sum, squares := 0, 0.0, 0.0
+	for part := 1; n > 1 && len(tokens) >= n; part++ {
+		copy(tokens, begin) // as the first one of each part
+		p, err := s.LogProbs(ctx, tokens[:n])
+		if err != nil {
+			return err
+		}
+		for _, x := range p[n/2:] {
+			count, sum, squares = count+1, sum-x, squares+x*x
+		}
+		fmt.Fprintf(errOut, "[%d: %.4f]\n", part, math.Exp(sum/float64(count)))
+		tokens = tokens[n:]
+	}
+	if count == 0 {
+		return usagef("--perplexity %s, --pp %d: there are no tokens after a context", f.perplexity, f.benchPrompt)
+	}
+	mean := sum / float64(count)
+	off := 0.0
+	if count > 1 {
+		off = math.Sqrt(max(squares/float64(count)-mean*mean, 0)/float64(count-1)) * math.Exp(mean)
+	}
+	_, err = fmt.Fprintf(out, "perplexity %.4f ± %.4f of %d tokens\n", math.Exp(mean), off, count)
+	return err
 }
 
 // llmMeasurement is a row of the table that llama-bench writes.

@@ -55,12 +55,24 @@ func TestLLM(t *testing.T) {
 	require.Len(t, rows, 1)
 	require.Len(t, rows[0].Rates, 3)
 
+	status, out, errOut = call(t.Context(), "llm", file, "-p", "the thing the thing the", "-n", "200", "--ctx", "64", "--keep", "4", "--lookup", "4", "--device", "cpu")
+	require.Zero(t, status, errOut)
+	require.Regexp(t, `\[(limit|end of text); `, errOut)
+	text := filepath.Join(t.TempDir(), "text.txt")
+	require.NoError(t, os.WriteFile(text, []byte(strings.Repeat("the thing and another ", 20)), 0o600))
+	status, out, errOut = call(t.Context(), "llm", file, "--perplexity", text, "--pp", "16", "--device", "cpu")
+	require.Zero(t, status, errOut)
+	require.Regexp(t, `^perplexity [\d.]+ ± [\d.]+ of \d+ tokens\n$`, out)
+	require.Contains(t, errOut, "[2: ")
+
 	for _, c := range []struct {
 		status int
 		says   string
 		args   []string
 	}{
 		{1, "none.gguf", []string{"none.gguf"}},
+		{1, "none.txt", []string{file, "--perplexity", "none.txt", "--device", "cpu"}},
+		{2, "--pp 1", []string{file, "--perplexity", text, "--pp", "1", "--device", "cpu"}},
 		{2, "--pp 0", []string{file, "--pp", "0", "--tg", "0"}},
 		{1, "top-p", []string{file, "-p", "x", "--top-p", "2", "--device", "cpu"}},
 		{1, "in a context of 8", []string{file, "-p", strings.Repeat("x", 50), "--ctx", "8", "--device", "cpu"}},

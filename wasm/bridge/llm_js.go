@@ -235,6 +235,12 @@ func generateOptions(o map[string]any) []llm.GenerateOption {
 	if o["logProbs"] != nil {
 		options = append(options, llm.WithLogProbs(int(number("logProbs"))))
 	}
+	if o["contextShift"] != nil {
+		options = append(options, llm.WithContextShift(int(number("contextShift"))))
+	}
+	if o["lookup"] != nil {
+		options = append(options, llm.WithLookup(int(number("lookup"))))
+	}
 	if o["ignoreEnd"] == true {
 		options = append(options, llm.WithIgnoreEnd())
 	}

@@ -124,6 +124,10 @@ export interface GenerateOptions extends CallOptions {
   logProbs?: number;
   /** Goes on where the model would end the text. */
   ignoreEnd?: boolean;
+  /** Goes on where the context is full: so many first tokens stay, and the older half of the others is forgotten. */
+  contextShift?: number;
+  /** Computes so many tokens ahead where the latest ones have come before, 1 to 63. */
+  lookup?: number;
   /**
    * Has the answer be JSON: any, or what a JSON schema allows, of which docs/llm.md says what is understood. Properties come in the order
    * of the schema.

@@ -155,7 +155,8 @@ const forgotten = new FinalizationRegistry((where) => where.close());
 
 const generateKeys = {
   temperature: checkNumber, topK: checkInt, topP: checkNumber, minP: checkNumber, repetitionPenalty: checkNumber, frequencyPenalty: checkNumber,
-  presencePenalty: checkNumber, penaltyWindow: checkInt, seed: checkInt, maxTokens: checkInt, logProbs: checkInt,
+  presencePenalty: checkNumber, penaltyWindow: checkInt, seed: checkInt, maxTokens: checkInt, logProbs: checkInt, contextShift: checkInt,
+  lookup: checkInt,
 };
 
 class Model {

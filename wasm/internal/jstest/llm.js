@@ -136,6 +136,10 @@ export async function run(llm, options, base) {
       await fails("AbortError", () => collect(model.generate("and", { signal: AbortSignal.abort() })));
       equal((await collect(model.generate("and", { maxTokens: 3, ignoreEnd: true }))).ids, seen, "after an abort");
       equal((await collect(model.generate("the ".repeat(60), { ignoreEnd: true }))).last.finish, "context full");
+      const { ids, last } = await collect(model.generate("the ".repeat(60), { maxTokens: 80, contextShift: 2, lookup: 4, ignoreEnd: true }));
+      equal([ids.length, last.finish], [80, "limit"]);
+      await fails("ArgumentError", () => collect(model.generate("and", { contextShift: 128 })));
+      await fails("ArgumentError", () => collect(model.generate("and", { lookup: 64 })));
     },
 
     async "one text at a time"() {

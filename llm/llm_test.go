@@ -5,6 +5,7 @@ package llm_test
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -21,6 +22,7 @@ import (
 	"github.com/wavelane/wavelane/dist"
 	"github.com/wavelane/wavelane/internal/testseed"
 	"github.com/wavelane/wavelane/llm"
+	"github.com/wavelane/wavelane/quant"
 	"github.com/wavelane/wavelane/quant/gguf"
 )
 
@@ -378,6 +380,57 @@ func TestContextShift(t *testing.T) {
 		x.checkIDs(t, session(t, w, llm.WithContext(context), llm.WithExact(), llm.WithWideCache()).GenerateTokens(t.Context(), x.prompt, append(opts, llm.WithLookup(5))...))
 		group.Wait()
 	}
+}
+
+// TestAdapter has an adapter of the output head that makes one token likely.
+func TestAdapter(t *testing.T) {
+	const rank, token = 1, 77
+	var file bytes.Buffer
+	f := gguf.NewWriter(&file)
+	for key, v := range map[string]any{"general.type": "adapter", "general.architecture": "llama", "adapter.type": "lora", "adapter.lora.alpha": float32(1)} {
+		require.NoError(t, f.Set(key, v))
+	}
+	require.NoError(t, f.AddTensor("output.weight.lora_a", quant.F32, rank, 64))
+	require.NoError(t, f.AddTensor("output.weight.lora_b", quant.F32, 320, rank))
+	data := make([]float32, rank*(64+320))
+	for i := range 64 {
+		data[i] = 1
+	}
+	data[64+token] = 1e4
+	require.NoError(t, binary.Write(f, binary.LittleEndian, data))
+	require.NoError(t, f.Close())
+	path := filepath.Join(t.TempDir(), "adapter.gguf")
+	require.NoError(t, os.WriteFile(path, file.Bytes(), 0o600))
+
+	m, dev := read(t, written(t, small(testseed.Of(t)))), device(t, "cpu")
+	say := func(opts ...llm.LoadOption) []int32 {
+		_, ids, _ := said(t, session(t, loaded(t, m, dev, opts...)).Generate(t.Context(), "the thing", llm.WithMaxTokens(6), llm.WithIgnoreEnd()))
+		return ids
+	}
+	a, err := llm.OpenAdapter(path)
+	require.NoError(t, err)
+	b, err := llm.ReadAdapter(bytes.NewReader(file.Bytes()), int64(file.Len()))
+	require.NoError(t, err)
+	without := say()
+	require.Equal(t, without, say(llm.WithAdapter(a, 0)))
+	require.Equal(t, without, say(llm.WithAdapter(a, 1), llm.WithAdapter(b, -1)))
+	// Whether the sum of the states is positive or negative, one of both scales makes the token the likeliest of all.
+	first := []int32{say(llm.WithAdapter(a, 1))[0], say(llm.WithAdapter(b, -1))[0]}
+	require.Contains(t, first, int32(token))
+	require.NoError(t, a.Close())
+	require.NoError(t, a.Close())
+
+	_, err = m.Load(t.Context(), dev, llm.WithAdapter(nil, 1))
+	require.ErrorIs(t, err, compute.ErrArgument)
+	_, err = llm.OpenAdapter(path + "x")
+	require.ErrorIs(t, err, os.ErrNotExist)
+	model := written(t, small(1))
+	_, err = llm.ReadAdapter(bytes.NewReader(model), int64(len(model)))
+	require.ErrorIs(t, err, gguf.ErrMissing)
+	other := small(1)
+	other.Architecture = "qwen3"
+	_, err = read(t, written(t, other)).Load(t.Context(), dev, llm.WithAdapter(b, 1))
+	require.ErrorIs(t, err, compute.ErrShape)
 }
 
 // TestLogProbs compares with what a session says of the tokens that it chooses.

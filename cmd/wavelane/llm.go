@@ -12,6 +12,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -35,6 +36,7 @@ type llmFlags struct {
 	repeat              int
 	perplexity          string
 	lookup, keep        int
+	lora                []string
 }
 
 func llmCommand() *cobra.Command {
@@ -81,6 +83,7 @@ half of each is context.`,
 	c.Flags().Float64Var(&f.sampling.RepetitionPenalty, "repeat-penalty", 0, "by which logits of tokens that were there are divided; 0 for none")
 	c.Flags().Uint64Var(&f.sampling.Seed, "seed", 0, "of drawing; drawn itself if not given")
 	c.Flags().StringArrayVar(&f.stop, "stop", nil, "`text` that ends an answer; may be given several times")
+	c.Flags().StringArrayVar(&f.lora, "lora", nil, "`file` of an adapter that is added to the weights, with :0.5 after it by half; may be given several times")
 	c.Flags().BoolVar(&f.dense, "dense", false, "make float32 of quantised weights when loading, which takes several times the memory")
 	c.Flags().BoolVar(&f.exact, "exact", false, "multiply quantised weights with float32; otherwise activations are rounded to 8 bits, which is faster")
 	c.Flags().BoolVar(&f.wide, "wide-cache", false, "keep keys and values in float32 instead of float16")
@@ -125,6 +128,15 @@ func (f *llmFlags) do(ctx context.Context, in io.Reader, out, errOut io.Writer, 
 	if f.dense {
 		load = append(load, llm.WithDense())
 	}
+	for _, l := range f.lora {
+		path, scale := scaledPath(l)
+		a, err := llm.OpenAdapter(path)
+		if err != nil {
+			return err
+		}
+		defer a.Close()
+		load = append(load, llm.WithAdapter(a, scale))
+	}
 	w, err := m.Load(ctx, dev, load...)
 	if err != nil {
 		return err
@@ -157,6 +169,16 @@ func (f *llmFlags) do(ctx context.Context, in io.Reader, out, errOut io.Writer, 
 	}
 	f.raw = f.raw || info.ChatTemplate == ""
 	return f.talk(ctx, in, out, errOut, s)
+}
+
+// scaledPath is a path with a number after it, 1 if there is none.
+func scaledPath(s string) (string, float32) {
+	if i := strings.LastIndexByte(s, ':'); i >= 0 {
+		if x, err := strconv.ParseFloat(s[i+1:], 32); err == nil {
+			return s[:i], float32(x)
+		}
+	}
+	return s, 1
 }
 
 // talk answers one message, or those of the input.

@@ -71,6 +71,8 @@ func TestLLM(t *testing.T) {
 		args   []string
 	}{
 		{1, "none.gguf", []string{"none.gguf"}},
+		{1, "none.lora", []string{file, "-p", "x", "--lora", "none.lora:0.5", "--device", "cpu"}},
+		{1, "general.type", []string{file, "-p", "x", "--lora", file, "--device", "cpu"}},
 		{1, "none.txt", []string{file, "--perplexity", "none.txt", "--device", "cpu"}},
 		{2, "--pp 1", []string{file, "--perplexity", text, "--pp", "1", "--device", "cpu"}},
 		{2, "--pp 0", []string{file, "--pp", "0", "--tg", "0"}},
@@ -80,6 +82,17 @@ func TestLLM(t *testing.T) {
 		status, _, errOut = call(t.Context(), append([]string{"llm"}, c.args...)...)
 		require.Equal(t, c.status, status, errOut)
 		require.Contains(t, errOut, c.says)
+	}
+}
+
+func TestScaledPath(t *testing.T) {
+	for s, want := range map[string]struct {
+		path  string
+		scale float32
+	}{"a": {"a", 1}, "a:0.5": {"a", 0.5}, `c:\a`: {`c:\a`, 1}, `c:\a:-2`: {`c:\a`, -2}} {
+		path, scale := scaledPath(s)
+		require.Equal(t, want.path, path)
+		require.Equal(t, want.scale, scale)
 	}
 }
 

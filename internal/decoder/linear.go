@@ -11,7 +11,10 @@ const fewRows = 8
 // Here weights meet activations: nothing else knows in what form a device has them.
 
 // linear is x·wᵀ.
-func (g *graph) linear(x batch.Value, w weight) batch.Value {
+func (g *graph) linear(x batch.Value, w weight) batch.Value { return g.adapted(g.product(x, w), x, w) }
+
+// product is x·wᵀ without what adapters add.
+func (g *graph) product(x batch.Value, w weight) batch.Value {
 	if w.before+w.after > 0 {
 		x = g.Pad(x, compute.PadOptions{Before: []int{0, w.before}, After: []int{0, w.after}})
 	}
@@ -31,9 +34,14 @@ func (g *graph) quantised(w weight) compute.QuantOptions {
 
 // qkv is linear with the three weights of attention, and their biases if there are any.
 func (g *graph) qkv(x batch.Value, b *block[weight]) (q, k, v batch.Value) {
+	q, k, v = g.productsQKV(x, b)
+	return g.adapted(q, x, b.Q), g.adapted(k, x, b.K), g.adapted(v, x, b.V)
+}
+
+func (g *graph) productsQKV(x batch.Value, b *block[weight]) (q, k, v batch.Value) {
 	packed, dtype := b.Q.packed(), b.Q.tensor.DType()
 	if b.K.tensor.DType() != dtype || b.V.tensor.DType() != dtype {
-		return g.biased(g.linear(x, b.Q), b.QBias), g.biased(g.linear(x, b.K), b.KBias), g.biased(g.linear(x, b.V), b.VBias)
+		return g.biased(g.product(x, b.Q), b.QBias), g.biased(g.product(x, b.K), b.KBias), g.biased(g.product(x, b.V), b.VBias)
 	}
 	wq, wk, wv := g.Import(b.Q.tensor), g.Import(b.K.tensor), g.Import(b.V.tensor)
 	o := compute.QuantQKVOptions{Q: b.Q.format, K: b.K.format, V: b.V.format, Q8: !g.exact}
@@ -62,7 +70,7 @@ func (g *graph) gateUp(x batch.Value, b *block[weight]) batch.Value {
 	switch {
 	case g.model.GELU:
 		return g.Mul(g.GELU(g.linear(x, b.Gate)), g.linear(x, b.Up))
-	case b.Gate.format != b.Up.format || b.Gate.tensor.DType() != b.Up.tensor.DType():
+	case b.Gate.format != b.Up.format || b.Gate.tensor.DType() != b.Up.tensor.DType() || len(b.Gate.changes)+len(b.Up.changes) > 0:
 		return g.SwiGLU(g.linear(x, b.Gate), g.linear(x, b.Up))
 	case b.Gate.packed():
 		return g.QuantGateUpSwiGLU(x, g.Import(b.Gate.tensor), g.Import(b.Up.tensor), g.quantised(b.Gate))
@@ -72,6 +80,9 @@ func (g *graph) gateUp(x batch.Value, b *block[weight]) batch.Value {
 
 // normLinear is linear of the norm of x.
 func (g *graph) normLinear(x batch.Value, norm, w weight) batch.Value {
+	if len(w.changes) > 0 {
+		return g.linear(g.norm(x, norm), w)
+	}
 	gamma := g.Import(norm.tensor)
 	if w.packed() {
 		return g.QuantRMSNormMatVec(x, gamma, g.Import(w.tensor), g.model.Epsilon, g.quantised(w))

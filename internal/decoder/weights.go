@@ -36,6 +36,8 @@ type weight struct {
 	format compute.BlockFormat // of packed blocks, else 0
 
 	before, after int // columns beside those of the activations that it is multiplied with
+
+	changes []lowRank[weight] // what adapters add
 }
 
 func (w weight) missing() bool { return w.tensor == nil }
@@ -47,6 +49,8 @@ func (w weight) packed() bool { return w.format != 0 }
 type LoadOptions struct {
 	// Dense makes Float32 of all quantised weights, which takes several times the memory. Otherwise they stay in their blocks.
 	Dense bool
+	// Adapters are added to the weights.
+	Adapters []ScaledAdapter
 	// Progress, if not nil, is called after each tensor with the bytes of the file that were read and all that will be.
 	Progress func(done, total int64)
 	// Group, if not nil, is the members who have a part of the weights each. All of them make the same sessions and continue them with the
@@ -58,6 +62,11 @@ type LoadOptions struct {
 // Load brings the weights to a device: matrices in their blocks or halves, all others and vectors as Float32. When ctx is done,
 // it stops after the tensor under way.
 func (m *Model) Load(ctx context.Context, device Device, o LoadOptions) (*Weights, error) {
+	for _, a := range o.Adapters {
+		if err := a.check(m); err != nil {
+			return nil, fmt.Errorf("decoder: %w", err)
+		}
+	}
 	m, group, err := m.of(o.Group)
 	if err != nil {
 		return nil, fmt.Errorf("decoder: %w", err)
@@ -140,6 +149,20 @@ func (u *upload) tensor(t *tensor) weight {
 		u.err = fmt.Errorf("tensor %s: %w", t.name, err)
 		return weight{}
 	}
+	w := u.send(t.name, data, shape...)
+	w.format, w.before, w.after = format, t.before, t.after
+	u.stages[0], u.stages[1] = u.stages[1], u.stages[0]
+	if w.changes = u.changes(t); u.err != nil {
+		return weight{}
+	}
+	if u.done += t.size(); u.Progress != nil {
+		u.Progress(u.done, u.total)
+	}
+	return w
+}
+
+// send begins to send data, which must stay as they are until the next but one.
+func (u *upload) send(name string, data any, shape ...int) weight {
 	if u.wait() != nil {
 		return weight{}
 	}
@@ -148,11 +171,7 @@ func (u *upload) tensor(t *tensor) weight {
 		u.weights.uploads = append(u.weights.uploads, on)
 	}
 	u.under = f
-	u.stages[0], u.stages[1] = u.stages[1], u.stages[0]
-	if u.done += t.size(); u.Progress != nil {
-		u.Progress(u.done, u.total)
-	}
-	return weight{t.name, on, format, t.before, t.after}
+	return weight{name: name, tensor: on}
 }
 
 // form is what a tensor becomes on the device: its type and shape, and the format of blocks that are packed.

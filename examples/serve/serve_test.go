@@ -16,8 +16,11 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -268,8 +271,16 @@ func TestCompletion(t *testing.T) {
 }
 
 // TestStreams has many clients at once, some of which go at any time. None gets what another should, and nothing is left of those that went.
+// WAVELANE_STREAMS=10m has it go on for so long, with 100 clients, and look at the memory meanwhile.
 func TestStreams(t *testing.T) {
 	seed := testseed.Of(t)
+	clients, long := 24, time.Duration(0)
+	if d := os.Getenv("WAVELANE_STREAMS"); d != "" {
+		var err error
+		long, err = time.ParseDuration(d)
+		require.NoError(t, err)
+		clients = 100
+	}
 	s := newTestServer(t, template, nil, usual, llm.WithSequences(4), llm.WithCacheTokens(512))
 	prompts := []string{"the thing", "and", "of the other", "in", "a", "the thing and the other thing and so on"}
 	type expected struct {
@@ -282,10 +293,13 @@ func TestStreams(t *testing.T) {
 		want[p] = expected{text, n}
 	}
 	var group sync.WaitGroup
-	for i := range 24 {
+	var calls, left atomic.Int64
+	end := time.Now().Add(long)
+	for i := range clients {
 		group.Go(func() {
 			draw := rand.New(rand.NewPCG(seed, uint64(i)))
-			for range 5 {
+			for n := 0; n < 5 || time.Now().Before(end); n++ {
+				calls.Add(1)
 				prompt := prompts[draw.IntN(len(prompts))]
 				ctx, cancel := context.WithCancel(t.Context())
 				leaves := draw.IntN(2) == 0
@@ -303,6 +317,7 @@ func TestStreams(t *testing.T) {
 				}
 				switch {
 				case leaves && ctx.Err() != nil:
+					left.Add(1)
 				case err != nil || !done:
 					t.Errorf("%q: done %v, error %v", prompt, done, err)
 				}
@@ -313,8 +328,20 @@ func TestStreams(t *testing.T) {
 			}
 		})
 	}
+	var heaps []uint64 // after collections, ten times in the time
+	for i := range 10 {
+		time.Sleep(time.Until(end.Add(-time.Duration(9-i) * long / 10)))
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		heaps = append(heaps, m.HeapAlloc)
+	}
 	group.Wait()
 	require.Eventually(t, func() bool { x := s.scheduler.Stats(); return x.Running+x.Waiting+x.CacheUsed == 0 }, time.Minute, time.Millisecond)
+	t.Logf("%d calls, %d of which were left; bytes on the heap: %d", calls.Load(), left.Load(), heaps)
+	if long >= time.Minute {
+		require.Less(t, slices.Max(heaps[5:]), slices.Max(heaps[:5])*3/2, "memory grows")
+	}
 }
 
 func TestBadRequests(t *testing.T) {

@@ -313,3 +313,31 @@ func titledWords(s string) string {
 		return unicode.ToLower(c)
 	}, s)
 }
+
+func escaped(s string) string {
+	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&#34;", "'", "&#39;").Replace(s)
+}
+
+// indent puts spaces, or a text, before all lines but the first, and before that too if asked. Lines without text stay so.
+func indent(r *renderer, v value, a *arguments) value {
+	s := r.str(v)
+	by := "    "
+	if w, ok := a.take("width"); ok {
+		if n, ok := integer(w); ok {
+			by = r.repeated(" ", n)
+		} else if by, ok = w.(string); !ok {
+			r.fail("indent by %s", typeName(w))
+		}
+	}
+	first, _ := a.take("first")
+	blank, _ := a.take("blank")
+	lines := strings.Split(s, "\n")
+	r.spend(len(s))
+	for i, line := range lines {
+		if (i > 0 || truthy(first)) && (line != "" || truthy(blank)) {
+			r.spend(len(by))
+			lines[i] = by + line
+		}
+	}
+	return strings.Join(lines, "\n")
+}

@@ -281,7 +281,7 @@ func TestStreams(t *testing.T) {
 		require.NoError(t, err)
 		clients = 100
 	}
-	s := newTestServer(t, template, nil, usual, llm.WithSequences(4), llm.WithCacheTokens(512))
+	s := newTestServer(t, template, nil, usual, llm.WithSequences(4), llm.WithCacheTokens(512), llm.WithQueue(4*clients)) // those who have left among them
 	prompts := []string{"the thing", "and", "of the other", "in", "a", "the thing and the other thing and so on"}
 	type expected struct {
 		text string

@@ -324,7 +324,7 @@ func (g *generation) describe(t llm.Token) any {
 		s := g.model.Stats()
 		token["finish"] = t.Finish.String()
 		token["stats"] = map[string]any{"prompt": s.Prompt, "known": s.Known, "prefill": s.Prefill.Seconds() * 1e3, "steps": s.Steps,
-			"decoding": s.Decoding.Seconds() * 1e3}
+			"decoding": s.Decoding.Seconds() * 1e3, "drafted": s.Drafted, "accepted": s.Accepted}
 	}
 	return token
 }

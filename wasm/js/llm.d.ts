@@ -164,6 +164,9 @@ export interface Stats {
   readonly prefill: number;
   readonly steps: number;
   readonly decoding: number;
+  /** Tokens that lookup expected, and of these the ones that were chosen. */
+  readonly drafted: number;
+  readonly accepted: number;
 }
 
 /**

@@ -73,7 +73,8 @@ type Embedder struct {
 }
 
 // NewEmbedder makes an embedder, and compiles the network for its device. Errors are those of [Weights.NewSession], and
-// [compute.ErrUnsupported] for a model whose queries see what comes after them, or whose pooling is not known.
+// [compute.ErrUnsupported] for a decoder whose queries see what comes after them, or a pooling that is not known. The network of an
+// encoder, such as BERT, is compiled for powers of 2 of tokens when they are first wanted; a chunk is a whole text.
 func (w *Weights) NewEmbedder(ctx context.Context, opts ...EmbedderOption) (*Embedder, error) {
 	if err := compute.CheckContext(ctx); err != nil {
 		return nil, err
@@ -92,7 +93,7 @@ func (w *Weights) NewEmbedder(ctx context.Context, opts ...EmbedderOption) (*Emb
 		return nil, err
 	}
 	e := &Embedder{weights: w, pooling: o.pooling, turn: make(chan struct{}, 1)}
-	if err := e.read(w.model.file, w.model.engine.Architecture); err != nil {
+	if err := e.read(w.model); err != nil {
 		return nil, fmt.Errorf("llm: %w", err)
 	}
 	var err error
@@ -104,9 +105,10 @@ func (w *Weights) NewEmbedder(ctx context.Context, opts ...EmbedderOption) (*Emb
 }
 
 // read reads what a file says of embeddings.
-func (e *Embedder) read(f *gguf.File, architecture string) error {
+func (e *Embedder) read(m *Model) error {
+	f, architecture := m.file, m.engine.Architecture
 	causal, err := gguf.Value[bool](f, architecture+".attention.causal")
-	if err == nil && !causal {
+	if err == nil && !causal && !m.engine.Encoder {
 		return fmt.Errorf("metadata %q is false: %w", architecture+".attention.causal", compute.ErrUnsupported)
 	}
 	if err != nil && !errors.Is(err, gguf.ErrMissing) {
@@ -125,7 +127,7 @@ func (e *Embedder) read(f *gguf.File, architecture string) error {
 	default:
 		e.pooling = Pooling(p)
 	}
-	if ends, err := gguf.Value[bool](f, "tokenizer.ggml.add_eos_token"); err == nil && ends {
+	if ends, err := gguf.Value[bool](f, "tokenizer.ggml.add_eos_token"); err == nil && ends && !m.text.Wraps() {
 		if id, err := f.Int("tokenizer.ggml.eos_token_id"); err == nil {
 			e.end = []int32{int32(id)}
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/decoder"
 	"github.com/wavelane/wavelane/internal/decoder/decodertest"
 	"github.com/wavelane/wavelane/internal/testseed"
 	"github.com/wavelane/wavelane/llm"
@@ -22,14 +23,19 @@ import (
 // pooled is what float64 makes of a text.
 func pooled(t *testing.T, f *gguf.File, tokens []int32, p llm.Pooling) []float64 {
 	r := decodertest.New(t, f)
-	var sum []float64
-	for i, token := range tokens {
-		r.Step(token)
-		if i == 0 {
-			sum = make([]float64, len(r.State))
+	var states [][]float64
+	if architecture, _ := gguf.Value[string](f, "general.architecture"); architecture == "bert" {
+		states = r.Encode(tokens)
+	} else {
+		for _, token := range tokens {
+			r.Step(token)
+			states = append(states, r.State)
 		}
+	}
+	sum := make([]float64, len(states[0]))
+	for i, state := range states {
 		if p == llm.PoolMean || p == llm.PoolFirst && i == 0 || p == llm.PoolLast && i == len(tokens)-1 {
-			for k, x := range r.State {
+			for k, x := range state {
 				sum[k] += x
 			}
 		}
@@ -51,9 +57,20 @@ func embedder(t testing.TB, w *llm.Weights, opts ...llm.EmbedderOption) *llm.Emb
 	return e
 }
 
+// encoder is a small BERT.
+func encoder(seed uint64) decoder.Random {
+	return decoder.Random{Architecture: "bert", Tokenizer: "bert", Blocks: 2, Width: 64, Hidden: 96, Heads: 4, KVHeads: 4, Context: 128, Seed: seed}
+}
+
 // TestEmbeddings compares vectors with float64, on every device.
 func TestEmbeddings(t *testing.T) {
-	file := written(t, small(testseed.Of(t)))
+	for _, model := range []decoder.Random{small(testseed.Of(t)), encoder(testseed.Of(t))} {
+		t.Run(model.Architecture, func(t *testing.T) { testEmbeddings(t, model) })
+	}
+}
+
+func testEmbeddings(t *testing.T, model decoder.Random) {
+	file := written(t, model)
 	f, err := gguf.New(bytes.NewReader(file), int64(len(file)))
 	require.NoError(t, err)
 	m := read(t, file)
@@ -76,6 +93,32 @@ func TestEmbeddings(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestEncoder has a model that makes embeddings alone.
+func TestEncoder(t *testing.T) {
+	m := read(t, written(t, encoder(testseed.Of(t))))
+	require.Equal(t, "the thing and", m.Detokenize(m.Tokenize("Thé  thing and")))
+	require.True(t, m.Info().Encoder)
+	w := loaded(t, m, device(t, "cpu"))
+	_, err := w.NewSession(t.Context())
+	require.ErrorIs(t, err, compute.ErrUnsupported)
+	_, err = w.NewScheduler(t.Context())
+	require.ErrorIs(t, err, compute.ErrUnsupported)
+	e := embedder(t, w)
+	require.Equal(t, llm.PoolMean, e.Pooling())
+	require.Equal(t, m.Tokenize("the"), e.Tokenize("the"), "with both tokens around it")
+	for _, n := range []int{1, 127, 128} {
+		_, err = e.EmbedTokens(t.Context(), make([]int32, n))
+		require.NoError(t, err)
+	}
+	_, err = e.EmbedTokens(t.Context(), make([]int32, 129))
+	require.ErrorIs(t, err, compute.ErrTooLarge)
+
+	r := encoder(1)
+	r.Metadata = map[string]any{"tokenizer.ggml.add_eos_token": true, "tokenizer.ggml.eos_token_id": uint32(3)}
+	w = loaded(t, read(t, written(t, r)), device(t, "cpu"))
+	require.Equal(t, m.Tokenize("the"), embedder(t, w).Tokenize("the"), "not twice")
 }
 
 // TestPooling reads how states are pooled from files.

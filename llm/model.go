@@ -78,6 +78,14 @@ func newModel(f *gguf.File) (*Model, error) {
 	return m, nil
 }
 
+// continues reports models that do not continue texts.
+func (m *Model) continues() error {
+	if m.engine.Encoder {
+		return fmt.Errorf("llm: %s does not continue texts, it makes embeddings: %w", m.engine.Architecture, compute.ErrUnsupported)
+	}
+	return nil
+}
+
 // Close unmaps the file. Weights that were loaded do not need it. It is idempotent.
 func (m *Model) Close() error { return m.file.Close() }
 
@@ -93,6 +101,7 @@ type Info struct {
 	HeadSize     int    // elements of a head
 	Vocabulary   int    // tokens
 	Context      int    // tokens that the model was trained on
+	Encoder      bool   // it makes embeddings, and does not continue texts
 	Parameters   int64  // elements of all weights
 	Bytes        int64  // of the weights in the file
 	ChatTemplate string // as the file has it; may be empty
@@ -102,7 +111,7 @@ type Info struct {
 func (m *Model) Info() Info {
 	e := m.engine
 	i := Info{Architecture: e.Architecture, Name: e.Name, Blocks: e.Blocks, Width: e.Width, Hidden: e.Hidden, Heads: e.Heads,
-		KVHeads: e.KVHeads, HeadSize: e.HeadSize, Vocabulary: e.Vocabulary, Context: e.Context, ChatTemplate: m.templateSource}
+		KVHeads: e.KVHeads, HeadSize: e.HeadSize, Vocabulary: e.Vocabulary, Context: e.Context, Encoder: e.Encoder, ChatTemplate: m.templateSource}
 	for _, t := range m.file.Tensors() {
 		i.Parameters += int64(t.Len())
 		i.Bytes += t.Size()

@@ -103,6 +103,9 @@ func (w *Weights) NewScheduler(ctx context.Context, opts ...SchedulerOption) (*S
 	if err := o.check(w.model); err != nil {
 		return nil, err
 	}
+	if err := w.model.continues(); err != nil {
+		return nil, err
+	}
 	if w.engine.Spread() {
 		return nil, fmt.Errorf("llm: a scheduler on weights that are spread over a group, use a session: %w", compute.ErrUnsupported)
 	}

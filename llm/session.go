@@ -59,7 +59,8 @@ type Session struct {
 }
 
 // NewSession makes a session, and compiles the network for its device. Errors wrap [compute.ErrArgument] for options,
-// [compute.ErrTooLarge] for a context longer than the model's, and those of the device.
+// [compute.ErrTooLarge] for a context longer than the model's, [compute.ErrUnsupported] for an encoder, which only [Weights.NewEmbedder]
+// takes, and those of the device.
 func (w *Weights) NewSession(ctx context.Context, opts ...SessionOption) (*Session, error) {
 	if err := compute.CheckContext(ctx); err != nil {
 		return nil, err
@@ -72,6 +73,9 @@ func (w *Weights) NewSession(ctx context.Context, opts ...SessionOption) (*Sessi
 		}
 	}
 	if err := o.check(w.model); err != nil {
+		return nil, err
+	}
+	if err := w.model.continues(); err != nil {
 		return nil, err
 	}
 	s := &Session{weights: w}

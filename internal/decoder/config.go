@@ -34,6 +34,7 @@ type Config struct {
 	LogitCap    float32             // soft cap of logits, 0 for none
 	EmbedScale  float32             // of embeddings; 0 is 1
 	GELU        bool                // instead of SiLU
+	Encoder     bool                // tokens see those after them, too, and none comes next
 	first       int                 // token of the rows that the embedding and the head have, of a model in parts
 	known       int                 // of these rows
 	ropeFactors []float32           // by which frequencies are divided, computed from metadata; nil for none
@@ -50,6 +51,7 @@ type architecture struct {
 	postNorms bool // what attention and feed-forward layers add is normalised
 	fused     bool // queries, keys and values are one matrix, gate and up another
 	gemma     bool // embeddings are scaled, GELU
+	encoder   bool // BERT: positions have embeddings, norms come after what is added
 	window    int  // sliding window by default
 	period    int  // see Config, by default
 }
@@ -70,11 +72,13 @@ func architectureOf(name string) (architecture, bool) {
 		return architecture{neox: true, gemma: true, postNorms: true, headNorms: true, period: 6}, true
 	case "phi3":
 		return architecture{neox: true, fused: true}, true
+	case "bert":
+		return architecture{encoder: true}, true
 	}
 	return architecture{}, false
 }
 
-const architectureNames = "llama, qwen2, qwen3, gemma, gemma2, gemma3 or phi3"
+const architectureNames = "llama, qwen2, qwen3, gemma, gemma2, gemma3, phi3 or bert"
 
 // metadata reads the keys of an architecture and keeps the first error.
 type metadata struct {
@@ -158,8 +162,12 @@ func readConfig(f *gguf.File) (Config, error) {
 	m := &metadata{File: f, prefix: architecture + "."}
 	c := Config{Architecture: architecture,
 		Blocks: m.size("block_count"), Width: m.size("embedding_length"), Hidden: m.size("feed_forward_length"),
-		Heads: m.size("attention.head_count"), Context: m.size("context_length"),
-		Epsilon: m.positive("attention.layer_norm_rms_epsilon")}
+		Heads: m.size("attention.head_count"), Context: m.size("context_length"), Encoder: known.encoder}
+	if c.Encoder {
+		c.Epsilon = m.positive("attention.layer_norm_epsilon")
+	} else {
+		c.Epsilon = m.positive("attention.layer_norm_rms_epsilon")
+	}
 	if c.Name, err = gguf.Value[string](f, "general.name"); err != nil && !errors.Is(err, gguf.ErrMissing) {
 		m.fail(err)
 	}

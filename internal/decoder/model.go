@@ -18,6 +18,7 @@ type Model struct {
 // network is the tensors of a model, in whatever form.
 type network[T any] struct {
 	Embedding T // [vocabulary, width]
+	Encoder   encoder[T]
 	Factors   T // by which frequencies of the rotary embedding are divided; may be missing
 	Long      T // factors for contexts longer than the original one; may be missing
 	Turn      T // by which the elements of heads are multiplied after they were rotated; may be missing
@@ -37,6 +38,7 @@ type block[T any] struct {
 	FeedForwardNorm     T
 	Gate, Up, Down      T
 	PostFeedForward     T // norm of what the layer adds; may be missing
+	Biases              encoderBiases[T]
 }
 
 // Read looks at a file: metadata, and names and shapes of tensors. The file must stay open until weights are loaded. Errors
@@ -56,6 +58,9 @@ func Read(f *gguf.File) (*Model, error) {
 	if t.Embedding = r.any("token_embd.weight"); r.err == nil {
 		c.Vocabulary = t.Embedding.rows()
 		r.check(t.Embedding, c.Vocabulary, c.Width)
+	}
+	if c.Encoder {
+		return r.encoder(c, t)
 	}
 	r.rope(&c, t)
 	t.Norm = r.tensor("output_norm.weight", c.Width)

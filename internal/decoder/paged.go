@@ -71,6 +71,9 @@ func (w *Weights) NewPaged(ctx context.Context, o PagedOptions) (*Paged, error) 
 	if err := o.complete(w.Model); err != nil {
 		return nil, err
 	}
+	if w.Encoder {
+		return nil, fmt.Errorf("decoder: pages of %s: %w", w.Architecture, compute.ErrUnsupported)
+	}
 	p := &Paged{weights: w, options: o, plans: map[pagedKey]*pagedPlan{}, pages: newPages(pagesOf(o.Tokens))}
 	var err error
 	p.caches, err = w.makeCaches(ctx, &o.SessionOptions, len(p.pages.all), pageSize)

@@ -19,7 +19,7 @@ import (
 // Random is a model with weights at random: it says nothing, but computes what one of its sizes computes.
 type Random struct {
 	Architecture string // one of those that [Read] knows
-	Tokenizer    string // "llama" (SentencePiece) or "gpt2" (byte-level BPE)
+	Tokenizer    string // "llama" (SentencePiece), "gpt2" (byte-level BPE) or "bert" (WordPiece)
 	Blocks       int
 	Width        int // a multiple of Heads, and of the block length of the formats
 	Hidden       int
@@ -140,7 +140,19 @@ func (w *randomWriter) metadata() {
 		{"feed_forward_length", uint32(w.Hidden)}, {"attention.head_count", uint32(w.Heads)},
 		{"attention.head_count_kv", uint32(w.KVHeads)},
 		{"attention.layer_norm_rms_epsilon", float32(1e-5)}, {"rope.freq_base", float32(50000)}} {
+		if w.Architecture == "bert" {
+			switch m.key {
+			case "rope.freq_base":
+				continue
+			case "attention.layer_norm_rms_epsilon":
+				m.key = "attention.layer_norm_epsilon"
+			}
+		}
 		w.set(w.Architecture+"."+m.key, m.value)
+	}
+	if w.Architecture == "bert" {
+		w.set("bert.attention.causal", false)
+		w.set("bert.pooling_type", uint32(1)) // the mean
 	}
 }
 
@@ -149,6 +161,10 @@ func (w *randomWriter) tensors(tokens int, f func(name string, shape ...int)) {
 	known, _ := architectureOf(w.Architecture)
 	q, kv := w.HeadSize*w.Heads, w.HeadSize*w.KVHeads
 	f("token_embd.weight", w.Width, tokens)
+	if known.encoder {
+		w.encoder(f)
+		return
+	}
 	pairs := w.HeadSize / 2
 	if w.Rotated > 0 {
 		pairs = w.Rotated / 2
@@ -199,6 +215,26 @@ func (w *randomWriter) tensors(tokens int, f func(name string, shape ...int)) {
 	}
 }
 
+// encoder is tensors for an encoder.
+func (w *randomWriter) encoder(f func(name string, shape ...int)) {
+	f("position_embd.weight", w.Width, w.Context)
+	f("token_types.weight", w.Width, 2)
+	f("token_embd_norm.weight", w.Width)
+	f("token_embd_norm.bias", w.Width)
+	q, kv := w.HeadSize*w.Heads, w.HeadSize*w.KVHeads
+	for i := range w.Blocks {
+		for _, x := range []struct {
+			name  string
+			shape []int
+		}{{"attn_q", []int{w.Width, q}}, {"attn_k", []int{w.Width, kv}}, {"attn_v", []int{w.Width, kv}}, {"attn_output", []int{q, w.Width}},
+			{"attn_output_norm", []int{w.Width}}, {"ffn_up", []int{w.Width, w.Hidden}}, {"ffn_down", []int{w.Hidden, w.Width}}, {"layer_output_norm", []int{w.Width}}} {
+			at := fmt.Sprintf("blk.%d.%s", i, x.name)
+			f(at+".weight", x.shape...)
+			f(at+".bias", x.shape[len(x.shape)-1])
+		}
+	}
+}
+
 func (w *randomWriter) format(name string, shape []int) quant.Type {
 	if w.Format == nil || len(shape) < 2 {
 		return quant.F32
@@ -226,7 +262,7 @@ func (w *randomWriter) fill(name string, shape ...int) {
 		n *= s
 	}
 	switch {
-	case strings.HasPrefix(name, "token_embd") && !w.Tied:
+	case (strings.HasPrefix(name, "token_embd.") || strings.HasPrefix(name, "position")) && !w.Tied:
 		deviation = 1
 	case strings.HasSuffix(name, ".bias"):
 		deviation = 0.3

@@ -61,9 +61,14 @@ func (w *Weights) NewSession(ctx context.Context, o SessionOptions) (*Session, e
 		return nil, err
 	}
 	s := &Session{weights: w, options: o, plans: map[planKey]*plan{}}
+	sizes := []int{1, o.Chunk}
 	var err error
-	s.caches, err = w.makeCaches(ctx, &o, 1, o.capacity())
-	for _, n := range []int{1, o.Chunk} {
+	if w.Encoder {
+		sizes = sizes[:0] // texts have many
+	} else {
+		s.caches, err = w.makeCaches(ctx, &o, 1, o.capacity())
+	}
+	for _, n := range sizes {
 		if err == nil {
 			_, err = s.plan(ctx, planKey{n, o.Output})
 		}
@@ -82,6 +87,9 @@ func (o *SessionOptions) complete(m *Model) error {
 	}
 	if o.Chunk == 0 {
 		o.Chunk = 64
+	}
+	if m.Encoder {
+		o.Chunk = o.Context
 	}
 	if o.Context < 1 || o.Chunk < 1 || o.Output.TopK < 0 {
 		return fmt.Errorf("decoder: context %d, chunk %d, top %d: %w", o.Context, o.Chunk, o.Output.TopK, compute.ErrArgument)
@@ -140,7 +148,11 @@ func (s *Session) plan(ctx context.Context, key planKey) (*plan, error) {
 func (w *Weights) compile(ctx context.Context, b *batch.Batch, n int, caches []compute.Tensor, o *SessionOptions) (*plan, error) {
 	g := w.graph(b, n, o)
 	p := &plan{in: newInputs(n)}
-	p.out = g.recordSequence(p.in, caches, o.Output)
+	if w.Encoder {
+		p.out = g.recordEncoder(p.in)
+	} else {
+		p.out = g.recordSequence(p.in, caches, o.Output)
+	}
 	p.marks, p.lookup = g.marks, g.lookup
 	var err error
 	p.Plan, err = g.Compile(ctx)
@@ -195,6 +207,9 @@ func (s *Session) FeedFor(ctx context.Context, o Output, tokens ...int32) (*Next
 		return nil, err
 	}
 	o.TopK = min(o.TopK, s.weights.Vocabulary)
+	if s.weights.Encoder {
+		return s.encode(ctx, o, tokens)
+	}
 	var p *plan
 	n := 0
 	for len(tokens) > 0 {
@@ -224,6 +239,9 @@ func (s *Session) FeedFor(ctx context.Context, o Output, tokens ...int32) (*Next
 func (s *Session) FeedEach(ctx context.Context, o Output, tokens ...int32) ([]*Next, error) {
 	if err := s.check(ctx, o, tokens); err != nil {
 		return nil, err
+	}
+	if s.weights.Encoder {
+		return nil, fmt.Errorf("decoder: what comes after tokens of %s: %w", s.weights.Architecture, compute.ErrUnsupported)
 	}
 	if len(tokens) > s.options.Chunk || o.States {
 		return nil, fmt.Errorf("decoder: what comes after each of %d tokens, in chunks of %d: %w", len(tokens), s.options.Chunk, compute.ErrArgument)
@@ -270,6 +288,9 @@ func (s *Session) run(ctx context.Context, key planKey, tokens []int32) (*plan, 
 		return nil, fmt.Errorf("decoder: %w", err)
 	}
 	p.in.set(tokens, s.position)
+	if s.weights.Encoder {
+		p.in.length[0] = int32(len(tokens))
+	}
 	p.lookup.set()
 	s.under = p.Start()
 	if err := s.settle(ctx); err != nil {

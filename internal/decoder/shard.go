@@ -15,6 +15,9 @@ import (
 // shard returns the part of the model of one of several members. Its heads and hidden elements are those of the part; the vocabulary is whole.
 func (m *Model) shard(rank, size int) (*Model, error) {
 	s := &shard{rank, size}
+	if m.Encoder {
+		return nil, fmt.Errorf("%s in parts: %w", m.Architecture, compute.ErrUnsupported)
+	}
 	if m.Hidden < size || m.Vocabulary < size {
 		return nil, fmt.Errorf("%d hidden elements and %d tokens for %d members: %w", m.Hidden, m.Vocabulary, size, compute.ErrShape)
 	}

@@ -243,13 +243,14 @@ func convert(n *network[*tensor], f func(t *tensor) weight) *network[weight] {
 		}
 		return f(t)
 	}
-	out := &network[weight]{Embedding: to(n.Embedding), Factors: to(n.Factors), Long: to(n.Long), Turn: to(n.Turn)}
+	out := &network[weight]{Embedding: to(n.Embedding), Factors: to(n.Factors), Long: to(n.Long), Turn: to(n.Turn),
+		Encoder: convertEncoder(n.Encoder, to)}
 	for i := range n.Blocks {
 		b := &n.Blocks[i]
 		out.Blocks = append(out.Blocks, block[weight]{AttentionNorm: to(b.AttentionNorm), Q: to(b.Q), K: to(b.K), V: to(b.V),
 			QBias: to(b.QBias), KBias: to(b.KBias), VBias: to(b.VBias), QNorm: to(b.QNorm), KNorm: to(b.KNorm),
 			Output: to(b.Output), PostAttention: to(b.PostAttention), FeedForwardNorm: to(b.FeedForwardNorm), Gate: to(b.Gate),
-			Up: to(b.Up), Down: to(b.Down), PostFeedForward: to(b.PostFeedForward)})
+			Up: to(b.Up), Down: to(b.Down), PostFeedForward: to(b.PostFeedForward), Biases: convertBiases(b.Biases, to)})
 	}
 	out.Norm, out.Head = to(n.Norm), out.Embedding
 	if n.Head != n.Embedding {

@@ -6,7 +6,7 @@ import (
 )
 
 // WriteSmall sets the metadata of a vocabulary that spells every text, for models with random weights, and returns how many tokens it
-// has. The model is "llama" (SentencePiece) or "gpt2" (byte-level BPE).
+// has. The model is "llama" (SentencePiece), "gpt2" (byte-level BPE) or "bert" (WordPiece).
 func WriteSmall(set func(key string, value any), model string) int {
 	words := strings.Fields("th he in er an re on at en nd the and ing tion is to of")
 	var tokens []string
@@ -17,7 +17,21 @@ func WriteSmall(set func(key string, value any), model string) int {
 		}
 	}
 	set("tokenizer.ggml.model", model)
-	if model == "llama" {
+	switch model {
+	case "bert":
+		add(controlToken, "[PAD]")
+		add(unknownToken, "[UNK]")
+		add(controlToken, "[CLS]", "[SEP]")
+		for c := 'a'; c <= 'z'; c++ {
+			add(normalToken, string(c), spaceMark+string(c))
+		}
+		for _, s := range words {
+			add(normalToken, s, spaceMark+s)
+		}
+		set("tokenizer.ggml.unknown_token_id", uint32(1))
+		set("tokenizer.ggml.cls_token_id", uint32(2))
+		set("tokenizer.ggml.seperator_token_id", uint32(3)) // as files spell it
+	case "llama":
 		add(unknownToken, "<unk>")
 		add(controlToken, "<s>", "</s>")
 		for b := range 256 {
@@ -39,7 +53,7 @@ func WriteSmall(set func(key string, value any), model string) int {
 		set("tokenizer.ggml.unknown_token_id", uint32(0))
 		set("tokenizer.ggml.bos_token_id", uint32(1))
 		set("tokenizer.ggml.eos_token_id", uint32(2))
-	} else {
+	default:
 		add(normalToken, spelling().letters[:]...)
 		var merges []string
 		for _, s := range words {

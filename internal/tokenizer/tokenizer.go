@@ -18,6 +18,7 @@ type Tokenizer struct {
 	ids      map[string]int32
 	special  map[byte][]int32 // tokens that stand for themselves in a text, by first byte, the longest first
 	bos, eos int32            // −1 if there is none
+	sep      int32            // that is put after every text, −1 for none
 	addBOS   bool
 	ends     map[int32]bool
 	alphabet alphabet
@@ -46,7 +47,7 @@ const (
 var turnEnds = []string{"</s>", "<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|end_of_text|>", "<|endoftext|>", "<|end|>",
 	"<｜end▁of▁sentence｜>", "<end_of_utterance>", "<|fim_pad|>", "<|repo_name|>", "<|file_sep|>"}
 
-// New reads the tokenizer of a file, whose model is "llama" (SentencePiece) or "gpt2" (byte-level BPE). Errors wrap
+// New reads the tokenizer of a file, whose model is "llama" (SentencePiece), "gpt2" (byte-level BPE) or "bert" (WordPiece). Errors wrap
 // gguf.ErrMissing, [compute.ErrUnsupported], [compute.ErrShape] and [compute.ErrArgument], and name the metadata.
 func New(f *gguf.File) (*Tokenizer, error) {
 	t, err := newTokenizer(f)
@@ -61,7 +62,7 @@ func newTokenizer(f *gguf.File) (*Tokenizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Tokenizer{ids: map[string]int32{}, special: map[byte][]int32{}, bos: -1, eos: -1, ends: map[int32]bool{}}
+	t := &Tokenizer{ids: map[string]int32{}, special: map[byte][]int32{}, bos: -1, eos: -1, sep: -1, ends: map[int32]bool{}}
 	if t.pieces, err = gguf.Values[string](f, "tokenizer.ggml.tokens"); err != nil {
 		return nil, err
 	}
@@ -77,8 +78,11 @@ func newTokenizer(f *gguf.File) (*Tokenizer, error) {
 		t.alphabet, err = newSentencePiece(f, t)
 	case "gpt2":
 		t.alphabet, err = newBytePairs(f, t)
+	case "bert":
+		t.addBOS = true
+		t.alphabet, err = newWordPieces(f, t)
 	default:
-		err = fmt.Errorf("metadata \"tokenizer.ggml.model\" is %q, need llama or gpt2: %w", model, compute.ErrUnsupported)
+		err = fmt.Errorf("metadata \"tokenizer.ggml.model\" is %q, need llama, gpt2 or bert: %w", model, compute.ErrUnsupported)
 	}
 	if err == nil {
 		err = t.readEnds(f)
@@ -123,7 +127,9 @@ func (t *Tokenizer) readEnds(f *gguf.File) error {
 		case id < 0 || id >= len(t.pieces):
 			return fmt.Errorf("metadata %q is %d, and there are %d tokens: %w", key, id, len(t.pieces), compute.ErrArgument)
 		case strings.HasPrefix(key, "tokenizer.ggml.bos"):
-			t.bos = int32(id)
+			if t.bos < 0 {
+				t.bos = int32(id)
+			}
 		default:
 			t.ends[int32(id)] = true
 			if key == "tokenizer.ggml.eos_token_id" {
@@ -147,6 +153,9 @@ func (t *Tokenizer) readEnds(f *gguf.File) error {
 
 // Len is the number of tokens.
 func (t *Tokenizer) Len() int { return len(t.pieces) }
+
+// Wraps reports whether texts are put between two tokens.
+func (t *Tokenizer) Wraps() bool { return t.sep >= 0 }
 
 // Ends reports whether a token ends what the model says.
 func (t *Tokenizer) Ends(token int32) bool { return t.ends[token] }
@@ -173,8 +182,8 @@ func (t *Tokenizer) EncodeOnce(text string) []int32 {
 	return tokens
 }
 
-// Encode returns the tokens of a text, after the one that begins a text if the model wants that. Control tokens written in the
-// text, such as <|im_start|>, are these tokens.
+// Encode returns the tokens of a text, after the one that begins a text if the model wants that, and before the one that ends it if the
+// vocabulary is BERT's. Control tokens written in the text, such as <|im_start|>, are these tokens.
 func (t *Tokenizer) Encode(text string) []int32 {
 	var tokens []int32
 	if t.addBOS && t.bos >= 0 {
@@ -186,6 +195,9 @@ func (t *Tokenizer) Encode(text string) []int32 {
 			tokens = t.alphabet.encode(tokens, text[plain:at])
 		}
 		if token < 0 {
+			if t.sep >= 0 {
+				tokens = append(tokens, t.sep)
+			}
 			return tokens
 		}
 		tokens = append(tokens, token)

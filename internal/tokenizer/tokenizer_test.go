@@ -142,7 +142,7 @@ func TestTokenizerErrors(t *testing.T) {
 		{gguf.ErrMissing, "tokenizer.ggml.scores", []any{"model", "llama", "tokens", one}},
 		{gguf.ErrMissing, "tokenizer.ggml.pre", []any{"model", "gpt2", "tokens", one}},
 		{gguf.ErrMissing, "tokenizer.ggml.merges", []any{"model", "gpt2", "tokens", one, "pre", "qwen2"}},
-		{compute.ErrUnsupported, `"bert"`, []any{"model", "bert", "tokens", one}},
+		{compute.ErrUnsupported, `"t5"`, []any{"model", "t5", "tokens", one}},
 		{compute.ErrUnsupported, `"toaster", need one of`, []any{"model", "gpt2", "tokens", one, "pre", "toaster"}},
 		{compute.ErrShape, "2 elements for 1 tokens", []any{"model", "llama", "tokens", one, "scores", []float32{1, 2}}},
 		{compute.ErrShape, "token_type", []any{"model", "llama", "tokens", one, "token_type", []int32{}}},
@@ -215,4 +215,49 @@ func FuzzTokenizer(f *testing.F) {
 			require.Equal(t, strings.ReplaceAll(want, "\uFFFD", ""), strings.ReplaceAll(streamed, "\uFFFD", ""), name)
 		}
 	})
+}
+
+// TestWordPieces has cases of BERT's own tests (tokenization_test.py), and of what a text may have.
+func TestWordPieces(t *testing.T) {
+	pieces := []string{"[UNK]", "[CLS]", "[SEP]", "▁want", "want", "ed", "▁wa", "▁un", "▁runn", "ing", "▁,", "▁low", "▁lowest", "▁中", "▁国", "▁$", "▁i̇", "▁hello", "▁ss"}
+	kinds := make([]int32, len(pieces))
+	for i := range kinds {
+		kinds[i] = normalToken
+	}
+	kinds[0], kinds[1], kinds[2] = unknownToken, controlToken, controlToken
+	file := func(pairs ...any) *gguf.File {
+		return metadataFile(t, append([]any{"tokenizer.ggml.model", "bert", "tokenizer.ggml.tokens", pieces, "tokenizer.ggml.token_type", kinds,
+			"tokenizer.ggml.unknown_token_id", uint32(0)}, pairs...)...)
+	}
+	ends := []any{"tokenizer.ggml.cls_token_id", uint32(1), "tokenizer.ggml.seperator_token_id", uint32(2)}
+	k, err := New(file(ends...))
+	require.NoError(t, err)
+	require.True(t, k.Wraps())
+	for text, want := range map[string][]string{
+		"UNwant\u00E9d,running":              {"▁un", "want", "ed", "▁,", "▁runn", "ing"},
+		"unwanted running":                   {"▁un", "want", "ed", "▁runn", "ing"},
+		"unwantedX running":                  {"[UNK]", "▁runn", "ing"},
+		" \tHeLLo\u0000 \u200bhello\ufffd\n": {"▁hello", "▁hello"},
+		"lowest low":                         {"▁lowest", "▁low"},
+		"中国low$":                             {"▁中", "▁国", "▁low", "▁$"},
+		"ü":                                  {"[UNK]"},
+		"":                                   nil,
+		"low[SEP]low":                        {"▁low", "[SEP]", "▁low"},
+	} {
+		var got []string
+		tokens := k.Encode(text)
+		require.EqualValues(t, 1, tokens[0], text)
+		require.EqualValues(t, 2, tokens[len(tokens)-1], text)
+		for _, id := range tokens[1 : len(tokens)-1] {
+			got = append(got, pieces[id])
+		}
+		require.Equal(t, want, got, "%q", text)
+	}
+	require.Equal(t, "unwanted , low", k.Decode(k.Encode("Unwanted, low")))
+	for _, f := range []*gguf.File{file(), file("tokenizer.ggml.cls_token_id", uint32(99))} {
+		_, err = New(f)
+		require.ErrorIs(t, err, compute.ErrArgument)
+	}
+	_, err = New(file("tokenizer.ggml.cls_token_id", "one"))
+	require.Error(t, err)
 }

@@ -22,13 +22,14 @@ var models = []func(c *call, m *message, extra js.Value){
 
 // languageModel is a model on a device, with a session.
 type languageModel struct {
-	*llm.Session
-	model    *llm.Model
-	weights  *llm.Weights
-	device   *opened
-	texts    map[*generation]bool
-	options  []llm.SessionOption
-	embedder *llm.Embedder // nil before it is first wanted
+	*llm.Session       // nil for an encoder
+	silent       error // why
+	model        *llm.Model
+	weights      *llm.Weights
+	device       *opened
+	texts        map[*generation]bool
+	options      []llm.SessionOption
+	embedder     *llm.Embedder // nil before it is first wanted
 }
 
 func (l *languageModel) owner() *opened { return l.device }
@@ -37,7 +38,10 @@ func (l *languageModel) Close() error {
 	for g := range l.texts {
 		g.Close()
 	}
-	err := l.Session.Close()
+	var err error
+	if l.Session != nil {
+		err = l.Session.Close()
+	}
 	if l.embedder != nil {
 		err = errors.Join(err, l.embedder.Close())
 	}
@@ -89,7 +93,7 @@ func (c *call) openLanguageModel(m *message, extra js.Value) {
 			c.reject(err)
 			return
 		}
-		c.resolve(hold(l), describeModel(l.model.Info()), l.Context())
+		c.resolve(hold(l), describeModel(l.model.Info()), l.context())
 	}()
 }
 
@@ -124,12 +128,22 @@ func loadModel(ctx context.Context, d *opened, from source, size int64, progress
 	if err != nil {
 		return nil, errors.Join(err, m.Close())
 	}
-	of := options(m)
-	s, err := w.NewSession(ctx, of...)
+	l := &languageModel{model: m, weights: w, device: d, texts: map[*generation]bool{}, options: options(m)}
+	if l.Session, err = w.NewSession(ctx, l.options...); err != nil && m.Info().Encoder {
+		l.silent, err = err, l.prepareEmbedder(ctx)
+	}
 	if err != nil {
 		return nil, errors.Join(err, w.Close(), m.Close())
 	}
-	return &languageModel{Session: s, model: m, weights: w, device: d, texts: map[*generation]bool{}, options: of}, nil
+	return l, nil
+}
+
+// context is how many tokens a text has room for.
+func (l *languageModel) context() int {
+	if l.Session == nil {
+		return l.embedder.Context()
+	}
+	return l.Context()
 }
 
 // source reads through a function of JavaScript: read(offset, length) is a promise of a Uint8Array.
@@ -174,7 +188,7 @@ func await(promise js.Value) (js.Value, error) {
 func describeModel(i llm.Info) any {
 	return map[string]any{"architecture": i.Architecture, "name": i.Name, "blocks": i.Blocks, "width": i.Width, "hidden": i.Hidden, "heads": i.Heads,
 		"kvHeads": i.KVHeads, "headSize": i.HeadSize, "vocabulary": i.Vocabulary, "context": i.Context, "parameters": i.Parameters, "bytes": i.Bytes,
-		"chatTemplate": i.ChatTemplate}
+		"encoder": i.Encoder, "chatTemplate": i.ChatTemplate}
 }
 
 // beginText resolves to a text that continues a prompt or answers messages, of which nothing is computed yet. Extra is
@@ -200,6 +214,9 @@ func (c *call) beginText(m *message, extra js.Value) {
 
 func (l *languageModel) text(ctx context.Context, input, given js.Value) (sequence iter.Seq2[llm.Token, error], probs bool, err error) {
 	o, err := goMap(given, "options")
+	if err == nil {
+		err = l.silent
+	}
 	if err != nil {
 		return nil, false, err
 	}
@@ -383,17 +400,22 @@ func (c *call) embed(m *message, _ js.Value) {
 }
 
 func (l *languageModel) vectors(ctx context.Context, texts []string) ([][]float32, error) {
-	if l.embedder == nil {
-		var options []llm.EmbedderOption
-		for _, o := range l.options {
-			options = append(options, o)
-		}
-		var err error
-		if l.embedder, err = l.weights.NewEmbedder(ctx, options...); err != nil {
-			return nil, err
-		}
+	if err := l.prepareEmbedder(ctx); err != nil {
+		return nil, err
 	}
 	return l.embedder.Embed(ctx, texts...)
+}
+
+func (l *languageModel) prepareEmbedder(ctx context.Context) (err error) {
+	if l.embedder != nil {
+		return nil
+	}
+	var options []llm.EmbedderOption
+	for _, o := range l.options {
+		options = append(options, o)
+	}
+	l.embedder, err = l.weights.NewEmbedder(ctx, options...)
+	return err
 }
 
 // chatPrompt resolves to the prompt for messages. Extra is [messages, variables].

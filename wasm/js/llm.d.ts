@@ -88,6 +88,8 @@ export interface ModelInfo {
   readonly parameters: number;
   /** Of the weights in the file. */
   readonly bytes: number;
+  /** It makes embeddings, and does not continue texts. */
+  readonly encoder: boolean;
   /** May be empty. */
   readonly chatTemplate: string;
 }

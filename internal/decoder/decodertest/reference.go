@@ -55,7 +55,12 @@ func New(t testing.TB, f *gguf.File) *Reference {
 	r.heads, r.kv = int(r.number("attention.head_count", must)), int(r.number("attention.head_count_kv", must))
 	r.size = int(r.number("attention.key_length", float64(r.width/r.heads)))
 	r.dims = int(r.number("rope.dimension_count", float64(r.size)))
-	r.blocks, r.base, r.epsilon = int(r.number("block_count", must)), r.number("rope.freq_base", must), r.number("attention.layer_norm_rms_epsilon", must)
+	r.blocks = int(r.number("block_count", must))
+	if r.architecture == "bert" {
+		r.epsilon = r.number("attention.layer_norm_epsilon", must)
+	} else {
+		r.base, r.epsilon = r.number("rope.freq_base", must), r.number("attention.layer_norm_rms_epsilon", must)
+	}
 	r.scoreCap, r.logitCap = r.number("attn_logit_softcapping", 0), r.number("final_logit_softcapping", 0)
 	r.stretch, r.attention = r.number("rope.scaling.factor", 1), r.number("rope.scaling.attn_factor", 1)
 	r.context = r.number("context_length", must)
@@ -268,4 +273,55 @@ func (r *Reference) Step(token int32) []float64 {
 		logits[i] = capped(v, r.logitCap)
 	}
 	return logits
+}
+
+// centred is the norm of deviations from the mean.
+func (r *Reference) centred(name string, x []float64) []float64 {
+	mean, sum := 0.0, 0.0
+	for _, v := range x {
+		mean += v / float64(len(x))
+	}
+	for _, v := range x {
+		sum += (v - mean) * (v - mean) / float64(len(x))
+	}
+	gamma, beta := r.tensors[name+".weight"], r.tensors[name+".bias"]
+	require.Len(r.t, gamma, len(x), name)
+	require.Len(r.t, beta, len(x), name)
+	y := make([]float64, len(x))
+	for i, v := range x {
+		y[i] = (v-mean)/math.Sqrt(sum+r.epsilon)*gamma[i] + beta[i]
+	}
+	return y
+}
+
+// Encode returns the states of a text's tokens, of an encoder.
+func (r *Reference) Encode(tokens []int32) [][]float64 {
+	states := make([][]float64, len(tokens))
+	sum := func(x, y []float64) []float64 {
+		z := make([]float64, len(x))
+		for i := range z {
+			z[i] = x[i] + y[i]
+		}
+		return z
+	}
+	row := func(name string, i int) []float64 { return r.tensors[name+".weight"][i*r.width:][:r.width] }
+	for p, token := range tokens {
+		states[p] = r.centred("token_embd_norm", sum(sum(row("token_embd", int(token)), row("position_embd", p)), row("token_types", 0)))
+	}
+	for b := range r.blocks {
+		at := fmt.Sprintf("blk.%d.", b)
+		r.keys[b], r.values[b] = nil, nil
+		for _, x := range states {
+			r.keys[b], r.values[b] = append(r.keys[b], r.times(at+"attn_k", x)), append(r.values[b], r.times(at+"attn_v", x))
+		}
+		for p, x := range states { // of which only the own one is read
+			x = r.centred(at+"attn_output_norm", sum(x, r.times(at+"attn_output", r.attend(b, r.times(at+"attn_q", x)))))
+			h := r.times(at+"ffn_up", x)
+			for i, v := range h {
+				h[i] = v / 2 * (1 + math.Erf(v/math.Sqrt2))
+			}
+			states[p] = r.centred(at+"layer_output_norm", sum(x, r.times(at+"ffn_down", h)))
+		}
+	}
+	return states
 }

@@ -21,9 +21,11 @@ const template = `{% for m in messages %}{% if m.role == 'tool' %}{{ raise_excep
 	`{% if tools %}[{% for t in tools %}{{ t }}{% if not loop.last %} {% endif %}{% endfor %}]{% endif %}assistant:`
 
 // LanguageModel returns a file with weights at random.
-func LanguageModel(t testing.TB) []byte {
+func LanguageModel(t testing.TB) []byte { return random(t, "llama") }
+
+func random(t testing.TB, architecture string) []byte {
 	var file bytes.Buffer
-	r := decoder.Random{Architecture: "llama", Tokenizer: "llama", Blocks: 2, Width: 64, Hidden: 96, Heads: 4, KVHeads: 2, Context: 128, ChatTemplate: template, Seed: 1}
+	r := decoder.Random{Architecture: architecture, Tokenizer: architecture, Blocks: 2, Width: 64, Hidden: 96, Heads: 4, KVHeads: 2, Context: 128, ChatTemplate: template, Seed: 1}
 	if err := r.Write(&file); err != nil {
 		t.Fatal(err)
 	}
@@ -32,28 +34,26 @@ func LanguageModel(t testing.TB) []byte {
 
 // wanted is what a session in Go says to a prompt, in small.json.
 type wanted struct {
-	Prompt string    `json:"prompt"`
-	Tokens []int32   `json:"tokens"`
-	IDs    []int32   `json:"ids"`
-	Text   string    `json:"text"`
-	Vector []float32 `json:"vector"`
+	Prompt  string    `json:"prompt"`
+	Tokens  []int32   `json:"tokens"`
+	IDs     []int32   `json:"ids"`
+	Text    string    `json:"text"`
+	Vector  []float32 `json:"vector"`
+	Encoded []float32 `json:"encoded"` // the vector that the encoder makes
 }
 
 // say continues a prompt greedily, up to where the model hardly knows the next token: another device may round otherwise.
-func say(ctx context.Context, file []byte, prompt string) (*wanted, error) {
-	m, err := llm.Read(bytes.NewReader(file), int64(len(file)))
-	if err != nil {
-		return nil, err
-	}
+func say(ctx context.Context, file, encoder []byte, prompt string) (*wanted, error) {
 	dev, err := cpu.Open(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer dev.Close()
-	w, err := m.Load(ctx, dev)
+	w, err := weights(ctx, dev, file)
 	if err != nil {
 		return nil, err
 	}
+	m := w.Model()
 	s, err := w.NewSession(ctx, llm.WithExact(), llm.WithWideCache())
 	if err != nil {
 		return nil, err
@@ -78,24 +78,42 @@ func say(ctx context.Context, file []byte, prompt string) (*wanted, error) {
 		}
 		out.Text += token.Text
 	}
+	if out.Vector, err = vectorOf(ctx, w, prompt); err != nil {
+		return nil, err
+	}
+	if w, err = weights(ctx, dev, encoder); err == nil {
+		out.Encoded, err = vectorOf(ctx, w, prompt)
+	}
+	return out, err
+}
+
+func weights(ctx context.Context, dev llm.Device, file []byte) (*llm.Weights, error) {
+	m, err := llm.Read(bytes.NewReader(file), int64(len(file)))
+	if err != nil {
+		return nil, err
+	}
+	return m.Load(ctx, dev)
+}
+
+func vectorOf(ctx context.Context, w *llm.Weights, text string) ([]float32, error) {
 	e, err := w.NewEmbedder(ctx, llm.WithExact(), llm.WithWideCache())
 	if err != nil {
 		return nil, err
 	}
 	defer e.Close()
-	vectors, err := e.Embed(ctx, prompt)
+	vectors, err := e.Embed(ctx, text)
 	if err != nil {
 		return nil, err
 	}
-	out.Vector = vectors[0]
-	return out, nil
+	return vectors[0], nil
 }
 
-// models serves small.gguf, and small.json with what it says. The queries are plain, without ranges; broken, which ends early; and slow.
+// models serves small.gguf, encoder.gguf, and small.json with what they say. The queries are plain, without ranges; broken, which ends early; and slow.
 type models struct {
 	t       testing.TB
 	once    sync.Once
 	file    []byte
+	encoder []byte
 	said    []byte
 	mu      sync.Mutex
 	version int
@@ -104,8 +122,8 @@ type models struct {
 }
 
 func (m *models) make() {
-	m.file = LanguageModel(m.t)
-	said, err := say(m.t.Context(), m.file, "the thing and")
+	m.file, m.encoder = LanguageModel(m.t), random(m.t, "bert")
+	said, err := say(m.t.Context(), m.file, m.encoder, "the thing and")
 	if err == nil {
 		m.said, err = json.Marshal(said)
 	}
@@ -122,6 +140,8 @@ func (m *models) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/models/small.json":
 		w.Write(m.said)
+	case "/models/encoder.gguf":
+		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(m.encoder))
 	case "/models/touch":
 		m.mu.Lock()
 		m.version++

@@ -83,6 +83,16 @@ export async function run(llm, options, base) {
       await fails("AbortError", () => model.embed(["and"], { signal: AbortSignal.abort() }));
     },
 
+    async "an encoder"() {
+      const encoder = await llm.load(`${base}/models/encoder.gguf`, { ...options, ...exact, context: 64 });
+      equal([encoder.info.encoder, model.info.encoder, encoder.context], [true, false, 64]);
+      const [vector] = await encoder.embed([want.prompt]);
+      vector.forEach((x, i) => check(Math.abs(x - want.encoded[i]) < 1e-4, `element ${i} is ${x}, want ${want.encoded[i]}`));
+      await fails("UnsupportedError", () => collect(encoder.generate("the")));
+      await fails("TooLargeError", () => encoder.embed(["the ".repeat(63)]));
+      encoder.close();
+    },
+
     async "chat"() {
       const prompt = await model.chatPrompt([{ role: "system", content: "a" }, ...messages], { tools: ["x", 1, true, null] });
       equal(prompt, "system: a\nuser: the thing\n[x 1 True None]assistant:");

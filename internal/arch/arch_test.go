@@ -40,7 +40,7 @@ var layers = []subtree{
 	{name: "internal/program", layer: 2},
 	{name: "internal/catalogue", layer: 3, deps: []string{"github.com/x448/float16"}},
 	{name: "internal/memplan", layer: 3},
-	{name: "internal/tokenizer", layer: 3},
+	{name: "internal/tokenizer", layer: 3, deps: []string{"golang.org/x/text/unicode/norm"}},
 	{name: "internal/tune", layer: 3},
 	{name: "internal/device", layer: 4},
 	{name: "internal/lowering", layer: 4},

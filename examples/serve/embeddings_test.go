@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/wavelane/wavelane/internal/testseed"
 )
 
 func TestEmbeddings(t *testing.T) {
@@ -99,4 +101,27 @@ func TestEmbeddings(t *testing.T) {
 	status, x := decoded(t, answer, err)
 	require.Equal(t, 429, status)
 	require.Equal(t, "rate_limit_exceeded", dig(x, "error", "code"))
+}
+
+// TestEncoder serves a model that makes embeddings alone.
+func TestEncoder(t *testing.T) {
+	model := random(testseed.Of(t), "")
+	model.Architecture, model.Tokenizer, model.Context = "bert", "bert", 256
+	s := serverOf(t, model, nil, usual)
+	answer, err := s.post(t.Context(), "/v1/embeddings", object{"model": "small", "input": []string{"the thing", "and"}})
+	status, x := decoded(t, answer, err)
+	require.Equal(t, 200, status, x)
+	require.Len(t, dig(x, "data", 1, "embedding"), 64)
+	for _, path := range []string{"/v1/chat/completions", "/v1/completions"} {
+		answer, err = s.post(t.Context(), path, object{"model": "small", "prompt": "the"})
+		status, x = decoded(t, answer, err)
+		require.Equal(t, 400, status, x)
+		require.Equal(t, "unsupported_model", dig(x, "error", "code"))
+	}
+	for _, path := range []string{"/v1/models", "/metrics", "/health"} {
+		answer, err := http.Get(s.url + path)
+		require.NoError(t, err)
+		require.NoError(t, answer.Body.Close())
+		require.Equal(t, 200, answer.StatusCode, path)
+	}
 }

@@ -39,6 +39,8 @@ func unknownModel(name string) error {
 	return &apiError{status: http.StatusNotFound, Message: fmt.Sprintf("there is no model %q: see /v1/models", name), Param: "model", Code: "model_not_found"}
 }
 
+var errEncoder = &apiError{status: http.StatusBadRequest, Message: "the model does not continue texts: see /v1/embeddings", Param: "model", Code: "unsupported_model"}
+
 var errStopping = &apiError{status: http.StatusServiceUnavailable, Message: "the server is stopping", Code: "stopping"}
 
 // asError says what an error is in the API.

@@ -104,11 +104,13 @@ func run(ctx context.Context, log *slog.Logger, o options, ready func(net.Addr),
 	if o.exact {
 		scheduling, embedding = append(scheduling, llm.WithExact()), append(embedding, llm.WithExact())
 	}
-	scheduler, err := weights.NewScheduler(ctx, scheduling...)
-	if err != nil {
-		return err
+	var scheduler *llm.Scheduler
+	if !model.Info().Encoder {
+		if scheduler, err = weights.NewScheduler(ctx, scheduling...); err != nil {
+			return err
+		}
+		defer scheduler.Close()
 	}
-	defer scheduler.Close()
 	embeddings := newEmbeddings(weights, o.queue, embedding...)
 	defer embeddings.Close()
 	if o.name == "" {

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/wavelane/wavelane/llm"
 )
 
 // metrics are what the server counts itself; the scheduler counts the rest.
@@ -75,7 +77,10 @@ func (h *histogram) write(out *strings.Builder, name, help string) {
 // writeMetrics writes all numbers in Prometheus's text format.
 func (s *server) writeMetrics(w http.ResponseWriter, _ *http.Request) error {
 	var out strings.Builder
-	of := s.scheduler.Stats()
+	var of llm.SchedulerStats
+	if s.scheduler != nil {
+		of = s.scheduler.Stats()
+	}
 	for _, m := range []struct {
 		name, kind, help string
 		value            int64

@@ -49,8 +49,12 @@ type testServer struct {
 }
 
 func newTestServer(t *testing.T, template string, keys []string, l limits, opts ...llm.SchedulerOption) *testServer {
+	return serverOf(t, random(testseed.Of(t), template), keys, l, opts...)
+}
+
+func serverOf(t *testing.T, model decoder.Random, keys []string, l limits, opts ...llm.SchedulerOption) *testServer {
 	var file bytes.Buffer
-	require.NoError(t, random(testseed.Of(t), template).Write(&file))
+	require.NoError(t, model.Write(&file))
 	m, err := llm.Read(bytes.NewReader(file.Bytes()), int64(file.Len()))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, m.Close()) })
@@ -60,9 +64,12 @@ func newTestServer(t *testing.T, template string, keys []string, l limits, opts 
 	w, err := m.Load(t.Context(), dev)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, w.Close()) })
-	scheduler, err := w.NewScheduler(t.Context(), append([]llm.SchedulerOption{llm.WithContext(256), llm.WithChunk(16), llm.WithExact(), llm.WithWideCache()}, opts...)...)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, scheduler.Close()) })
+	var scheduler *llm.Scheduler
+	if !m.Info().Encoder {
+		scheduler, err = w.NewScheduler(t.Context(), append([]llm.SchedulerOption{llm.WithContext(256), llm.WithChunk(16), llm.WithExact(), llm.WithWideCache()}, opts...)...)
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, scheduler.Close()) })
+	}
 	e := newEmbeddings(w, 4, llm.WithContext(256), llm.WithExact(), llm.WithWideCache())
 	t.Cleanup(func() { require.NoError(t, e.Close()) })
 	s := newServer(scheduler, e, "small", keys, l, slog.New(slog.DiscardHandler))

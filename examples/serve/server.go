@@ -30,7 +30,7 @@ type limits struct {
 // server answers requests with one model.
 type server struct {
 	http.Handler
-	scheduler  *llm.Scheduler
+	scheduler  *llm.Scheduler // nil for a model that makes embeddings alone
 	embeddings *embeddings
 	model      *llm.Model
 	name       string
@@ -55,8 +55,13 @@ func newServer(scheduler *llm.Scheduler, e *embeddings, name string, keys []stri
 	s.route(routes, http.MethodGet, "/metrics", s.writeMetrics, true)
 	s.route(routes, http.MethodGet, "/v1/models", s.models, true)
 	s.route(routes, http.MethodGet, "/v1/models/{model}", s.oneModel, true)
-	s.route(routes, http.MethodPost, "/v1/chat/completions", s.chat, true)
-	s.route(routes, http.MethodPost, "/v1/completions", s.complete, true)
+	chat, complete := s.chat, s.complete
+	if scheduler == nil {
+		chat = func(http.ResponseWriter, *http.Request) error { return errEncoder }
+		complete = chat
+	}
+	s.route(routes, http.MethodPost, "/v1/chat/completions", chat, true)
+	s.route(routes, http.MethodPost, "/v1/completions", complete, true)
 	s.route(routes, http.MethodPost, "/v1/embeddings", s.embed, true)
 	// A page of another site must not use the server of who looks at it. Beside this, what a page may post without being asked is no JSON.
 	guard := http.NewCrossOriginProtection()
@@ -137,7 +142,11 @@ func (s *server) health(w http.ResponseWriter, _ *http.Request) error {
 }
 
 func (s *server) info() map[string]any {
-	return map[string]any{"id": s.name, "object": "model", "created": s.began.Unix(), "owned_by": "wavelane", "context_length": s.scheduler.Context()}
+	context := s.model.Info().Context
+	if s.scheduler != nil {
+		context = s.scheduler.Context()
+	}
+	return map[string]any{"id": s.name, "object": "model", "created": s.began.Unix(), "owned_by": "wavelane", "context_length": context}
 }
 
 func (s *server) models(w http.ResponseWriter, _ *http.Request) error {

@@ -99,8 +99,9 @@ func WithContextShift(keep int) GenerateOption {
 
 // WithLookup computes up to n tokens ahead, 1 to 63: those that came after the last occurrence of the latest tokens. Where the model chooses
 // them too, a step yields several tokens; where not, they are dropped. Texts that repeat what the prompt says, such as summaries and changed
-// code, take less time; others may take a little more. The tokens are those without it, up to the rounding of sums, see [Scheduler]. Of a
-// [Session] only: a Scheduler's error wraps [compute.ErrUnsupported].
+// code, take less time; others may take a little more. The tokens are those without it, up to the rounding of sums: greedy texts part only
+// where two logits are nearly the same. A [Scheduler], which computes many texts at once instead, does not look up: its error wraps
+// [compute.ErrUnsupported].
 //
 // The method is prompt lookup decoding (Saxena, 2023), a case of speculative decoding (Leviathan and others, 2023).
 func WithLookup(n int) GenerateOption { return func(o *generateOptions) { o.drafted = n } }

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -20,6 +21,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wavelane/wavelane"
+	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/llm"
 )
 
@@ -191,6 +193,7 @@ func (f *llmFlags) talk(ctx context.Context, in io.Reader, out, errOut io.Writer
 		_, err := f.answer(ctx, out, errOut, s, append(talk, llm.Message{Role: "user", Content: f.prompt}))
 		return err
 	}
+	first := len(talk) // of the messages that are not the system's
 	fmt.Fprintln(errOut, "Each line is a message; the end of the input ends the program.")
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 1<<20)
@@ -200,6 +203,11 @@ func (f *llmFlags) talk(ctx context.Context, in io.Reader, out, errOut io.Writer
 		}
 		talk = append(talk, llm.Message{Role: "user", Content: lines.Text()})
 		text, err := f.answer(ctx, out, errOut, s, talk)
+		for errors.Is(err, compute.ErrTooLarge) && len(talk) > first+2 {
+			fmt.Fprintln(errOut, "[the conversation is too long: its oldest message and the answer are left out]")
+			talk = slices.Delete(talk, first, first+2)
+			text, err = f.answer(ctx, out, errOut, s, talk)
+		}
 		if err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/decoder"
 	"github.com/wavelane/wavelane/llm"
 )
@@ -110,4 +111,13 @@ func TestTalk(t *testing.T) {
 	require.NoError(t, flags.do(t.Context(), strings.NewReader("the thing\n\nand\n"), &out, &errOut, file))
 	require.Equal(t, 2, strings.Count(errOut.String(), "prompt "))
 	require.Regexp(t, `(?s)prompt \d+ tokens, 0 known.*prompt \d+ tokens, [1-9]\d* known`, errOut.String())
+
+	// A conversation that has grown too long goes on without its beginning.
+	flags.context, flags.tokens = 64, 20
+	errOut.Reset()
+	require.NoError(t, flags.do(t.Context(), strings.NewReader("the thing\nand\nof the other\nin\n"), &out, &errOut, file))
+	require.Equal(t, 4, strings.Count(errOut.String(), "prompt "))
+	require.Contains(t, errOut.String(), "too long")
+	flags.context = 8
+	require.ErrorIs(t, flags.do(t.Context(), strings.NewReader("the thing\n"), &out, &errOut, file), compute.ErrTooLarge)
 }

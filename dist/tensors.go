@@ -28,7 +28,7 @@ func (g *Group) AllGatherTensor(ctx context.Context, t compute.Tensor) (compute.
 	var dst any
 	if err == nil {
 		shape[0] *= g.Size()
-		dst = sliceOf(t.DType(), elementsOf(shape))
+		dst = program.MakeSlice(program.Type{DType: t.DType(), Shape: shape})
 		err = g.AllGather(ctx, dst, src)
 	}
 	return g.upload(ctx, "AllGatherTensor", dst, shape, err)
@@ -43,7 +43,7 @@ func (g *Group) ReduceScatterTensor(ctx context.Context, t compute.Tensor, r Red
 	var dst any
 	if err == nil {
 		shape[0] /= g.Size()
-		dst = sliceOf(t.DType(), elementsOf(shape))
+		dst = program.MakeSlice(program.Type{DType: t.DType(), Shape: shape})
 		err = g.ReduceScatter(ctx, dst, src, r)
 	}
 	return g.upload(ctx, "ReduceScatterTensor", dst, shape, err)
@@ -88,7 +88,7 @@ func (g *Group) read(ctx context.Context, t compute.Tensor) (shape []int, data a
 		return nil, nil, err
 	}
 	shape = t.Shape()
-	data = sliceOf(t.DType(), elementsOf(shape))
+	data = program.MakeSlice(program.Type{DType: t.DType(), Shape: shape})
 	return shape, data, t.ReadAsync(data).AwaitOrAbandon(ctx)
 }
 
@@ -104,16 +104,4 @@ func (g *Group) upload(ctx context.Context, call string, data any, shape []int, 
 		return nil, fmt.Errorf("%s: %w", call, err)
 	}
 	return t, nil
-}
-
-func elementsOf(shape []int) int {
-	n := 1
-	for _, d := range shape {
-		n *= d
-	}
-	return n
-}
-
-func sliceOf(t compute.DType, n int) any {
-	return program.MakeSlice(program.Type{DType: t, Shape: []int{n}})
 }

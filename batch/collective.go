@@ -13,10 +13,16 @@ import (
 //
 // Collectives are steps of the batch. All members of a group record the same ones, with operands of the same types, in the same order; what
 // they record besides may differ. [Batch.Compile] and [Batch.Run] compare them among the members, who all call it, and name the first
-// difference. A run carries them out in the order of recording, on the host: operands are read back, results are uploaded, while steps that
-// do not depend on them go on.
+// difference. A run carries them out in the order of recording, while steps that do not depend on them go on: on the host, where operands are
+// read back and results are uploaded, or on streams of a CUDA device, without leaving its memory, if the group is one of NCCL and was
+// given that device, all collectives of the batch are for this group, NCCL has all of them (not reductions of Float16, BFloat16 and Uint32,
+// maxima and minima of Float32, sums in the order of ranks), and the same holds for all members. From the third run on they are in
+// the graph that a program becomes, if all members can make one.
 //
-//   - Runs of a plan with collectives, and of its forks, come one after the other.
+//   - Runs of a plan with collectives, and of its forks, come one after the other. On streams, Start may wait for the one before and for other
+//     members.
+//   - On streams, messages that are recorded one after the other, and of which none needs another's result, go at the same time; others in
+//     their order with all collectives.
 //   - Imported tensors must stay open until a run is done. A run that retains values which depend on collectives has begun when those are done:
 //     Start waits for them.
 //   - A collective is carried out even if nobody uses its result. Abandoning a run does not end it, as other members take part.
@@ -102,31 +108,39 @@ func (rec *Batch) record(c program.Collective, out program.Type, in []program.Sl
 	return Value{rec, s}
 }
 
-// agree compares the collectives of a program among the members of each group.
-func (rec *Batch) agree(ctx context.Context, p *program.Program) error {
+// agree compares the collectives of a program among the members of each group. Streams is whether streams of the device carry them out.
+func (rec *Batch) agree(ctx context.Context, p *program.Program) (streams bool, err error) {
 	c := p.Collective()
 	if c == nil {
-		return nil
+		return false, nil
 	}
 	if rec.options.guarded != nil {
-		return fmt.Errorf("a guarded batch with collectives: guards run a program again on a member that finds something: %w", compute.ErrUnsupported)
+		return false, fmt.Errorf("a guarded batch with collectives: guards run a program again on a member that finds something: %w", compute.ErrUnsupported)
 	}
-	return c.Batch.Agree(ctx, p)
+	d, err := placed(ctx, rec.device, p)
+	if err != nil {
+		return false, err
+	}
+	return c.Batch.Agree(ctx, d, p)
 }
 
 type collectiveBatch struct{}
 
 func (collectiveBatch) Device(d program.Executor) program.Executor { return collectives{d} }
 
-// Agree leaves out messages, which are of two members only.
-func (collectiveBatch) Agree(ctx context.Context, p *program.Program) error {
+// Agree leaves out messages, which are of two members only. Streams are for collectives of one group, so that whether a member can is
+// known to all that it affects.
+func (collectiveBatch) Agree(ctx context.Context, d program.Executor, p *program.Program) (streams bool, err error) {
 	var groups []program.Members
 	calls, sites := map[program.Members][]string{}, map[program.Members][]string{}
+	one := p.Collective().Members
+	streams = true
 	for _, i := range p.Collectives() {
 		s := &p.Steps[i]
 		c := s.Collective()
 		m := c.Members
-		if c.Call == program.CallSend || c.Call == program.CallRecv {
+		streams = streams && m == one && m.Streams(d, c, p.Values[s.Out[0]].DType)
+		if c.Message() {
 			continue
 		}
 		if !slices.Contains(groups, m) {
@@ -136,9 +150,11 @@ func (collectiveBatch) Agree(ctx context.Context, p *program.Program) error {
 		sites[m] = append(sites[m], c.Site)
 	}
 	for _, m := range groups {
-		if err := m.Agree(ctx, calls[m], sites[m]); err != nil {
-			return err
+		all, err := m.Agree(ctx, calls[m], sites[m], streams)
+		if err != nil {
+			return false, err
 		}
+		streams = streams && all
 	}
-	return nil
+	return streams, nil
 }

@@ -47,12 +47,12 @@ type cut struct {
 	alias    map[program.Slot]program.Slot
 }
 
-// newCut finds out which steps may run when. Levels follow from operands, needs from who uses results; a step that updates a value in
-// place comes after all that read it.
-func newCut(p *program.Program) *cut {
-	c := &cut{whole: p, calls: p.Collectives(), alias: map[program.Slot]program.Slot{}}
-	number := map[int]int{} // of collectives, by step
-	for j, i := range c.calls {
+// order finds the numbers of the collectives by step and the step that makes each value, and for each step how many collectives must be done
+// before it, its level, and the first collective that needs it. Levels follow from operands, needs from who uses results; a step that
+// updates a value in place comes after all that read it.
+func order(p *program.Program, calls []int) (number map[int]int, maker map[program.Slot]int, level, need []int) {
+	number = map[int]int{}
+	for j, i := range calls {
 		number[i] = j
 	}
 	after := make([][]int, len(p.Steps)) // the steps that each has to come after
@@ -74,9 +74,9 @@ func newCut(p *program.Program) *cut {
 			maker[out] = i
 		}
 	}
-	level, need := make([]int, len(p.Steps)), make([]int, len(p.Steps))
+	level, need = make([]int, len(p.Steps)), make([]int, len(p.Steps))
 	for i := range p.Steps {
-		need[i] = len(c.calls)
+		need[i] = len(calls)
 		for _, m := range after[i] {
 			if j, collective := number[m]; collective {
 				level[i] = max(level[i], j+1)
@@ -94,6 +94,13 @@ func newCut(p *program.Program) *cut {
 			need[m] = min(need[m], n)
 		}
 	}
+	return number, maker, level, need
+}
+
+// newCut finds out which steps may run when.
+func newCut(p *program.Program) *cut {
+	c := &cut{whole: p, calls: p.Collectives(), alias: map[program.Slot]program.Slot{}}
+	number, maker, level, need := order(p, c.calls)
 	found := map[[2]int]*segment{}
 	at := func(level, need int) *segment {
 		g := found[[2]int{level, need}]
@@ -222,8 +229,37 @@ func distinct(slots []program.Slot) []program.Slot {
 	return slices.Compact(slots)
 }
 
+// Streamed puts what a collective needs before it and other steps after it, in which it goes on.
+func (collectiveBatch) Streamed(p *program.Program) *program.Program {
+	calls := p.Collectives()
+	number, _, level, need := order(p, calls)
+	steps := make([]int, len(p.Steps))
+	for i := range steps {
+		steps[i] = i
+	}
+	at := func(i int) [3]int { // whose steps it is among, whether it is the collective, and after how many others
+		if j, collective := number[i]; collective {
+			return [3]int{j, 1, 0}
+		}
+		return [3]int{need[i], 0, level[i]}
+	}
+	slices.SortStableFunc(steps, func(i, j int) int {
+		x, y := at(i), at(j)
+		return slices.Compare(x[:], y[:])
+	})
+	q := *p
+	q.Streams, q.Steps = true, make([]program.Step, 0, len(steps))
+	for _, i := range steps {
+		q.Steps = append(q.Steps, p.Steps[i])
+	}
+	return &q
+}
+
 // Compile compiles the segments.
 func (d collectives) Compile(ctx context.Context, p *program.Program) (program.Executable, error) {
+	if p.Streams {
+		return d.Executor.Compile(ctx, p)
+	}
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
@@ -241,6 +277,9 @@ func (d collectives) Compile(ctx context.Context, p *program.Program) (program.E
 
 // Code writes the sources of all segments.
 func (d collectives) Code(w io.Writer, p *program.Program) error {
+	if p.Streams {
+		return d.Executor.Code(w, p)
+	}
 	for _, g := range newCut(p).segments {
 		if err := d.Executor.Code(w, g.program); err != nil {
 			return err
@@ -251,6 +290,9 @@ func (d collectives) Code(w io.Writer, p *program.Program) error {
 
 // Tune measures the variants of all segments.
 func (d collectives) Tune(ctx context.Context, p *program.Program) ([]program.Measurement, error) {
+	if p.Streams {
+		return d.Executor.Tune(ctx, p)
+	}
 	var all []program.Measurement
 	for _, g := range newCut(p).segments {
 		list, err := d.Executor.Tune(ctx, g.program)

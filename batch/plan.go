@@ -91,10 +91,11 @@ func (rec *Batch) plan(ctx context.Context) (*Plan, error) {
 		return nil, errNoDevice
 	}
 	recorded := rec.snapshot()
-	if err := rec.agree(ctx, recorded); err != nil {
+	streams, err := rec.agree(ctx, recorded)
+	if err != nil {
 		return nil, err
 	}
-	exec, p, err := rec.compile(ctx, rec.device, recorded)
+	exec, p, err := rec.compile(ctx, rec.device, recorded, streams)
 	if err != nil {
 		return nil, err
 	}
@@ -112,8 +113,8 @@ func (rec *Batch) makeResults() {
 	}
 }
 
-// compile prepares what was recorded for a device.
-func (rec *Batch) compile(ctx context.Context, device program.Executor, recorded *program.Program) (*shared, *program.Program, error) {
+// compile prepares what was recorded for a device, whose streams may carry collectives out.
+func (rec *Batch) compile(ctx context.Context, device program.Executor, recorded *program.Program, streams bool) (*shared, *program.Program, error) {
 	d, err := placed(ctx, device, recorded)
 	if err != nil {
 		return nil, nil, err
@@ -121,6 +122,9 @@ func (rec *Batch) compile(ctx context.Context, device program.Executor, recorded
 	p, wraps, err := rec.rewritten(recorded, d)
 	if err != nil {
 		return nil, nil, err
+	}
+	if streams {
+		p = p.Collective().Batch.Streamed(p)
 	}
 	exec, err := withCollectives(d, p).Compile(ctx, p)
 	if err == nil {
@@ -368,7 +372,7 @@ func (rec *Batch) startLater() *compute.Future {
 		io.Read = append(io.Read, r.data)
 	}
 	f := program.Later(func() (program.Executable, error) {
-		x, _, err := then.compile(context.Background(), then.device, recorded)
+		x, _, err := then.compile(context.Background(), then.device, recorded, false)
 		if err != nil {
 			return nil, err
 		}

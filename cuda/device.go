@@ -33,6 +33,7 @@ type state struct {
 	large         uint64  // bytes of an input beyond which it does not go through pinned memory of its own
 	defaultStream *Stream // that programs run on
 	captures      *Stream // that programs are captured on; guarded by submit
+	side          *Stream // of collectives; guarded by submit
 	pool          *pool
 	host          *hostPool
 	stager        *stager
@@ -215,8 +216,10 @@ func (d *Device) Close() error {
 func (d *state) forgotten() {
 	d.submit.Lock()
 	own := 1 // the default stream
-	if d.captures != nil {
-		own++
+	for _, s := range []*Stream{d.captures, d.side} {
+		if s != nil {
+			own++
+		}
 	}
 	d.submit.Unlock()
 	if d.streams.Len() <= own && d.modules.Len()+d.graphs.Len() == 0 {
@@ -251,10 +254,14 @@ func (d *state) fault() error {
 	return nil
 }
 
-// dropIdle frees the graphs that compiled programs keep for their next runs. It reports whether there were any.
+// dropIdle frees the graphs that compiled programs keep for their next runs, but for those with collectives, which other members replay as
+// well. It reports whether there were any.
 func (d *state) dropIdle() bool {
 	dropped := false
 	for _, e := range d.executables.All() {
+		if e.together != nil {
+			continue
+		}
 		dropped = e.dropGraphs() || dropped
 	}
 	return dropped

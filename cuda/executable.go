@@ -32,10 +32,12 @@ type compiled struct {
 	made     int       // graphs that there are, idle or not
 	missed   []driver.Ptr
 	refused  bool // by the driver, which makes no graph of the program
+
+	together *together // of a program with collectives
 }
 
 func newExecutable(dev *Device, pl *plan) *executable {
-	e := &compiled{d: dev.state, plan: pl}
+	e := &compiled{d: dev.state, plan: pl, together: newTogether(pl.prog)}
 	x := &executable{dev, e}
 	e.d.executables.Add(e)
 	runtime.AddCleanup(x, func(e *compiled) { e.close() }, e) // a net under a forgotten Close
@@ -243,11 +245,25 @@ func (e *compiled) enqueue(m *memory, s driver.Stream, graph *replay) error {
 			}
 		}
 	}
+	var t transit
+	defer func() { t.release(d) }()
 	for i := range e.actions {
 		if err := m.clock.reach(e, i, s); err != nil {
 			return err
 		}
-		if err := e.act(m, &e.actions[i], s, graph != nil); err != nil {
+		a := &e.actions[i]
+		err := t.join(d, a.join, s)
+		switch {
+		case err != nil:
+		case a.kind == transferring:
+			err = t.give(e, m, a, s)
+		default:
+			err = e.act(m, a, s, graph != nil)
+		}
+		if err == nil && m.clock != nil { // steps are measured one after the other
+			err = t.join(d, len(t.ends), s)
+		}
+		if err != nil {
 			return err
 		}
 		if graph != nil {
@@ -255,6 +271,9 @@ func (e *compiled) enqueue(m *memory, s driver.Stream, graph *replay) error {
 				return err
 			}
 		}
+	}
+	if err := t.join(d, len(t.ends), s); err != nil {
+		return err
 	}
 	if err := m.clock.reach(e, len(e.actions), s); err != nil {
 		return err
@@ -308,6 +327,16 @@ func (e *compiled) patch(m *memory, a *action) error {
 	return nil
 }
 
+// transfers counts the actions that are collectives.
+func (pl *plan) transfers() (n int) {
+	for i := range pl.actions {
+		if pl.actions[i].kind == transferring {
+			n++
+		}
+	}
+	return n
+}
+
 // launches counts the kernels of the program.
 func (e *compiled) launches() (n int) {
 	for i := range e.actions {
@@ -329,6 +358,8 @@ func (x *executable) Launches() [][]program.Launch {
 				l = program.Launch{Kernel: a.name, Grid: a.launch.Grid, Block: a.launch.Block}
 			case filling:
 				l.Kernel = "fill"
+			case transferring:
+				l.Kernel = a.name
 			}
 			steps[i] = append(steps[i], l)
 		}

@@ -8,8 +8,9 @@ import (
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 )
 
-// allocate gives every value its memory. Inputs of more than large bytes do not go through the staging memory.
-func (pl *plan) allocate(steps []kit.Lowering, large uint64) error {
+// allocate gives every value its memory. Inputs of more than large bytes do not go through the staging memory. Until is for collectives, see
+// joins.
+func (pl *plan) allocate(steps []kit.Lowering, large uint64, until map[int]int) error {
 	// Inputs lie one after the other, here and in the staging memory, so that one copy brings them; large ones after them.
 	var inputs, last []program.Slot
 	for _, s := range pl.prog.Host {
@@ -21,14 +22,17 @@ func (pl *plan) allocate(steps []kit.Lowering, large uint64) error {
 			inputs = append(inputs, s)
 		}
 	}
-	err := pl.layout.Allocate(&device.Allocator{Align: kit.Align, Inputs: append(inputs, last...),
+	a := &device.Allocator{Align: kit.Align, Inputs: append(inputs, last...),
 		Room:    func(bytes int) (int, error) { return max(bytes, 1), nil }, // an address of their own also for empty ones
 		Scratch: func(i int) []int { return steps[i].Scratch },
 		Over: func(i int, in []program.Slot) [][]program.Slot {
 			return overwrites(pl.prog, &pl.prog.Steps[i], in, steps[i])
 		},
-	})
-	if err != nil {
+	}
+	if until != nil {
+		a.Until = func(i int) int { return max(i, until[i]) }
+	}
+	if err := pl.layout.Allocate(a); err != nil {
 		return err
 	}
 	pl.arena = uint64(pl.layout.Peak)

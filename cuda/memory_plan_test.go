@@ -41,7 +41,7 @@ func TestStagingLayout(t *testing.T) {
 		}
 		large := rapid.SampledFrom([]uint64{0, 1000, 1 << 40}).Draw(t, "large")
 		pl := &plan{prog: p, layout: device.NewLayout(p)}
-		require.NoError(t, pl.allocate(nil, large))
+		require.NoError(t, pl.allocate(nil, large, nil))
 		var staged []extent
 		for i, s := range p.Host {
 			x, n := pl.layout.Values[s], pl.bytes(s)

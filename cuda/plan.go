@@ -51,6 +51,9 @@ type action struct {
 	from, to device.Allocation
 	n        uint64 // bytes of a copy, words of a fill
 	word     uint32
+
+	transfers []transferred // more than one are messages
+	join      int           // how many actions that are collectives must be done before
 }
 
 type actionKind uint8
@@ -59,7 +62,8 @@ const (
 	launching actionKind = iota
 	copying
 	filling
-	uploading // a word
+	uploading    // a word
+	transferring // by another library
 )
 
 // patch is an address in a parameter block.
@@ -130,17 +134,32 @@ func (d *state) plan(p *program.Program, choose lowering.Chooser, now bool) (*pl
 	for _, k := range kernels {
 		pl.modules = append(pl.modules, k.module)
 	}
-	if err := pl.allocate(steps, d.large); err != nil {
+	var before []int // by step, collectives
+	var until map[int]int
+	if p.Streams {
+		before, until = joins(p, pl.layout)
+	}
+	if err := pl.allocate(steps, d.large, until); err != nil {
 		pl.release()
 		return nil, err
 	}
+	given := make([]int, 0, len(until)) // by collective, the actions of collectives with it
 	for i := range p.Steps {
 		s := &p.Steps[i]
+		from := len(pl.actions)
 		if err := d.addStep(pl, i, steps[i], kernels, choose); err != nil {
 			pl.release()
 			return nil, fmt.Errorf("%s %v: %w", s.Name(), p.Types(s.In), err)
 		}
 		pl.ends = append(pl.ends, len(pl.actions))
+		if before != nil && before[i] > 0 {
+			for k := range pl.actions[from:] {
+				pl.actions[from+k].join = given[before[i]-1]
+			}
+		}
+		if s.Collective() != nil {
+			given = append(given, pl.transfers())
+		}
 	}
 	pl.stageWords()
 	return pl, nil
@@ -188,6 +207,13 @@ func (d *state) lower(p *program.Program, s *program.Step, choose lowering.Choos
 // addStep appends the actions of a step, but no copy of memory to itself.
 func (d *state) addStep(pl *plan, step int, l kit.Lowering, made map[string]*Kernel, choose lowering.Chooser) error {
 	p, s := pl.prog, &pl.prog.Steps[step]
+	if c := s.Collective(); c != nil {
+		if !p.Streams {
+			return errStreams(s)
+		}
+		pl.addCollective(step)
+		return nil
+	}
 	if s.Kernel != nil {
 		a, err := d.custom(pl, p, s)
 		if err != nil {

@@ -38,11 +38,26 @@ func (e *compiled) start(dev *Device, io *program.IO, resolve compute.Resolve) (
 	if err := device.CheckIO(e.prog, io, func(t *Tensor) (program.Type, bool) { return t.typ, t.dev != nil && t.dev.state == e.d }); err != nil {
 		return err
 	}
+	graph := warm && e.replayable() && io.Times == nil
+	if t := e.together; t != nil {
+		var end func(error) error
+		if graph, end, err = t.begin(e, io); err != nil {
+			return err
+		}
+		defer func() {
+			if err != nil {
+				err = end(err)
+				t.over()
+			}
+		}()
+		future := resolve
+		resolve = func(err error, deliver func()) { future(end(err), deliver) }
+	}
 	if err := e.d.enter(); err != nil {
 		return err
 	}
 	defer e.d.leave()
-	if warm && e.replayable() && io.Times == nil {
+	if graph {
 		if done, err := e.replay(io, resolve); done || err != nil {
 			return err
 		}
@@ -124,6 +139,7 @@ func (e *compiled) finish(m *memory, io *program.IO, resolve compute.Resolve, er
 		m.release() // so that the memory is back when the future is done
 	})
 	m.release()
+	e.together.over()
 }
 
 // Replays: a program that runs again and again becomes a graph, which the driver launches with one call.
@@ -157,7 +173,12 @@ func (e *compiled) replay(io *program.IO, resolve compute.Resolve) (done bool, e
 	if err := e.bindTensors(bound, io); err != nil {
 		return false, err
 	}
-	g := e.idleGraph(bound)
+	var g *replay
+	if e.together == nil {
+		g = e.idleGraph(bound)
+	} else if g, err = e.onlyGraph(bound); err != nil {
+		return false, err
+	}
 	if g == nil {
 		return false, nil
 	}
@@ -317,6 +338,7 @@ func (e *compiled) replayed(g *replay, io *program.IO, resolve compute.Resolve, 
 	if !back && (err != nil || !e.putBack(g)) {
 		e.giveUp(g)
 	}
+	e.together.over()
 }
 
 // putBack keeps a graph for other runs, unless there will be none.

@@ -52,9 +52,9 @@ type varyingNode struct {
 	action int
 }
 
-// note keeps the node that the last captured call made, if its scalars vary.
+// note keeps the node that the last captured call made, if its scalars vary, or its tensors in the only graph.
 func (e *compiled) note(g *replay, action int, s driver.Stream) error {
-	if a := &e.actions[action]; a.kind != launching || len(a.scalars) == 0 {
+	if a := &e.actions[action]; a.kind != launching || len(a.scalars) == 0 && (e.together == nil || !a.onTensors()) {
 		return nil
 	}
 	handle, r := e.d.drv.StreamCaptureNode(s)
@@ -62,13 +62,13 @@ func (e *compiled) note(g *replay, action int, s driver.Stream) error {
 	return e.d.check("cuStreamGetCaptureInfo", r)
 }
 
-// varyNodes gives the launches of a graph the scalars of a run. The caller holds the device's submit lock.
+// varyNodes gives the launches of a graph the scalars and tensors of a run. The caller holds the device's submit lock.
 func (e *compiled) varyNodes(g *replay, tensors []located) error {
-	if len(g.nodes) == 0 || slices.Equal(g.scalars, g.memory.scalars) {
-		return nil
-	}
 	m := *g.memory
 	m.tensors = tensors
+	if len(g.nodes) == 0 || slices.Equal(g.scalars, m.scalars) && sameTensors(g.at, &m) {
+		return nil
+	}
 	for _, n := range g.nodes {
 		a := &e.actions[n.action]
 		if err := e.patch(&m, a); err != nil {
@@ -80,5 +80,6 @@ func (e *compiled) varyNodes(g *replay, tensors []located) error {
 		}
 	}
 	copy(g.scalars, m.scalars)
+	g.at = snapshot(&m)
 	return nil
 }

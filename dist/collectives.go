@@ -219,7 +219,8 @@ func (g *Group) Broadcast(ctx context.Context, data any, root int) error {
 	})
 }
 
-// Send sends data to another member, who receives as many. It may return before they have arrived.
+// Send sends data to another member, who receives as many. It may return before they have arrived. With NCCL messages take turns with collectives
+// and with each other, and are done when the other member has taken part: of two that send to each other, one receives first.
 func (g *Group) Send(ctx context.Context, data any, to int) error {
 	v, err := g.peer(data, to)
 	if err == nil {
@@ -228,7 +229,7 @@ func (g *Group) Send(ctx context.Context, data any, to int) error {
 	if err != nil {
 		return fmt.Errorf("Send: %w", err)
 	}
-	return g.carryOut(ctx, func() string { return fmt.Sprintf("Send of %v to %d", v, to) }, false, func(stop <-chan struct{}) error {
+	return g.carryOut(ctx, func() string { return fmt.Sprintf("Send of %v to %d", v, to) }, g.transport.ordered(), func(stop <-chan struct{}) error {
 		return g.with(stop, 1, func(b []*buffer) error {
 			for at := 0; at == 0 || at < len(v.data); at += bufferSize { // nothing is a message too
 				if err := g.transport.send(stop, b[0], copy(b[0].data, v.data[at:]), to); err != nil {
@@ -249,7 +250,7 @@ func (g *Group) Recv(ctx context.Context, data any, from int) error {
 	if err != nil {
 		return fmt.Errorf("Recv: %w", err)
 	}
-	return g.carryOut(ctx, func() string { return fmt.Sprintf("Recv of %v from %d", v, from) }, false, func(stop <-chan struct{}) error {
+	return g.carryOut(ctx, func() string { return fmt.Sprintf("Recv of %v from %d", v, from) }, g.transport.ordered(), func(stop <-chan struct{}) error {
 		return g.with(stop, 1, func(b []*buffer) error {
 			for at := 0; at == 0 || at < len(v.data); at += bufferSize {
 				n := min(bufferSize, len(v.data)-at)
@@ -299,7 +300,7 @@ func (g *Group) checkMessage(peer int) error {
 		return fmt.Errorf("rank %d with itself: %w", peer, compute.ErrArgument)
 	}
 	if !g.transport.messages() {
-		return fmt.Errorf("messages between two members of this group, which the engine %q has: %w", EngineMPI, compute.ErrUnsupported)
+		return fmt.Errorf("messages between two members of this group: %w", compute.ErrUnsupported)
 	}
 	return nil
 }

@@ -174,7 +174,7 @@ func (g *Group) Split(ctx context.Context, color, key int) (*Group, error) {
 }
 
 // Local makes a group of several devices of one process: group i is that of the member on device i, and is for a goroutine of its own. Devices may be the same, or
-// nil where only slices are used. Data go through the memory of the host. Members who disagree about a call get [ErrMismatch].
+// nil where only slices are used. Data go through the memory of the host; for CUDA devices see [LocalNCCL]. Members who disagree about a call get [ErrMismatch].
 func Local(devices ...Device) ([]*Group, error) {
 	if len(devices) == 0 {
 		return nil, fmt.Errorf("a group without members: %w", compute.ErrArgument)

@@ -81,14 +81,18 @@ func TestNCCLFailures(t *testing.T) {
 	skipShort(t)
 	library, err := nccltest.Build(t.TempDir(), 22703)
 	require.NoError(t, err)
-	for role, want := range map[string]int{"hang": dist.StatusTimeout, "absent": 9, "cancel": 9} {
+	for role, want := range map[string]int{"hang": dist.StatusTimeout, "stuck": dist.StatusTimeout, "absent": 9, "cancel": 9} {
 		t.Run(role, func(t *testing.T) {
 			t.Parallel() // they wait
 			l, statuses := launchNCCL(t, library, 2, role)
 			require.Equal(t, want, statuses[0], l.output)
-			if role == "hang" {
+			switch role {
+			case "hang":
 				require.Contains(t, l.output, "rank 0 of world: AllReduce (sum) of 10000 float32, call 2, at ")
-			} else {
+			case "stuck":
+				require.Contains(t, l.output, "rank 0 of world: all_reduce[sum] or one of the 1 collectives after it in a batch, call 11, at ")
+				require.Contains(t, l.output, "nccl_test.go:")
+			default:
 				require.Contains(t, l.files[0], "worker_test.go:")
 			}
 		})
@@ -127,18 +131,33 @@ func TestNCCLEnvironment(t *testing.T) {
 	require.ErrorContains(t, err, "rank 0 at 127.0.0.1:1")
 }
 
-// overNCCL tries to send, and has collectives be steps of a batch on the software GPU.
+// overNCCL sends round a ring, of which some receive first, and has collectives be steps of a batch on the software GPU.
 func overNCCL(w *dist.World) error {
-	ctx := context.Background()
-	if err := w.Send(ctx, []int32{1}, 1-w.Rank()); !errors.Is(err, compute.ErrUnsupported) {
-		return fmt.Errorf("a message: %v", err)
+	ctx, n := context.Background(), w.Size()
+	for _, length := range []int{0, 1, 77, 1<<20 + 13} {
+		out, in := make([]int32, length), make([]int32, length)
+		for i := range out {
+			out[i] = int32(w.Rank()*1000 + i)
+		}
+		from := (w.Rank() + n - 1) % n
+		send := func() error { return w.Send(ctx, out, (w.Rank()+1)%n) }
+		receive := func() error { return w.Recv(ctx, in, from) }
+		calls := []func() error{send, receive}
+		if w.Rank()%2 == 1 {
+			calls = []func() error{receive, send}
+		}
+		for _, call := range calls {
+			if err := call(); err != nil {
+				return err
+			}
+		}
+		for i, x := range in {
+			if x != int32(from*1000+i) {
+				return fmt.Errorf("element %d of %d is %d", i, length, x)
+			}
+		}
 	}
 	b := batch.New(opened.(batch.Device))
-	b.Recv(w, 1-w.Rank(), compute.Float32, 1)
-	if err := b.Run(ctx); !errors.Is(err, compute.ErrUnsupported) {
-		return fmt.Errorf("a message in a batch: %v", err)
-	}
-	b = batch.New(opened.(batch.Device))
 	x := b.Upload([]float32{float32(w.Rank()), 3})
 	sum := b.Read(b.AllReduce(b.Scale(x, 2), w, dist.Sum))
 	all := b.Read(b.AllGather(b.Barrier(x, w), w))
@@ -156,4 +175,23 @@ func overNCCL(w *dist.World) error {
 		}
 	}
 	return nil
+}
+
+// stuck has a rank not run a plan of two collectives which all have compiled.
+func stuck(w *dist.World) error {
+	b := batch.New(opened.(batch.Device))
+	b.Read(b.AllReduce(b.AllReduce(b.Upload([]float32{1}), w, dist.Sum), w, dist.Sum))
+	plan, err := b.Compile(context.Background())
+	if err != nil {
+		return err
+	}
+	for run := range 10 {
+		if run == 4 && w.Rank() == 1 {
+			time.Sleep(time.Hour)
+		}
+		if err := plan.Run(context.Background()); err != nil {
+			return err
+		}
+	}
+	return errors.New("runs without a member succeeded")
 }

@@ -36,6 +36,18 @@ type config struct {
 	device    Device
 }
 
+func (c *config) set(options []Option) error {
+	for _, o := range options {
+		if o == nil {
+			return fmt.Errorf("dist: nil option: %w", compute.ErrArgument)
+		}
+		if err := o(c); err != nil {
+			return fmt.Errorf("dist: %w", err)
+		}
+	}
+	return nil
+}
+
 // WithEngine chooses the engine: [EngineMPI], also where no launcher is found, [EngineNCCL], which wants a CUDA device by [WithDevice], or
 // [EngineNone]. [EngineVariable] in the environment overrides it.
 func WithEngine(name string) Option {

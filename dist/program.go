@@ -77,8 +77,8 @@ func (m members) Fail(c *program.Collective, err error) {
 	}
 }
 
-// Agree compares hashes of what all members are about to carry out, and the texts only if they differ.
-func (m members) Agree(ctx context.Context, calls, sites []string) error {
+// Agree compares hashes of what all members are about to carry out, and the texts only if they differ. A byte after the hash says yes.
+func (m members) Agree(ctx context.Context, calls, sites []string, yes bool) (all bool, err error) {
 	at := ""
 	if len(sites) > 0 {
 		at = sites[0]
@@ -86,32 +86,38 @@ func (m members) Agree(ctx context.Context, calls, sites []string) error {
 	ctx = context.WithValue(ctx, site{}, at)
 	text := []byte(strings.Join(calls, "\n"))
 	hash := sha256.Sum256(text)
-	hashes := make([]byte, len(hash)*m.Size())
-	if err := m.AllGather(ctx, hashes, hash[:]); err != nil {
-		return err
+	mine := append(hash[:], 0)
+	if yes {
+		mine[len(hash)] = 1
+	}
+	theirs := make([]byte, len(mine)*m.Size())
+	if err := m.AllGather(ctx, theirs, mine); err != nil {
+		return false, err
 	}
 	same := true
-	for _, h := range blocks(hashes, len(hash), m.Size()) {
-		same = same && string(h) == string(hash[:])
+	all = true
+	for _, h := range blocks(theirs, len(mine), m.Size()) {
+		same = same && string(h[:len(hash)]) == string(hash[:])
+		all = all && h[len(hash)] == 1
 	}
 	if same {
-		return nil
+		return all, nil
 	}
 	// Hashes differ for all members, so that all of them come here.
 	lengths := make([]int32, m.Size())
 	if err := m.AllGather(ctx, lengths, []int32{int32(len(text))}); err != nil {
-		return err
+		return false, err
 	}
 	longest := int(slices.Max(lengths))
-	all := make([]byte, longest*m.Size())
-	if err := m.AllGather(ctx, all, append(text, make([]byte, longest-len(text))...)); err != nil {
-		return err
+	texts := make([]byte, longest*m.Size())
+	if err := m.AllGather(ctx, texts, append(text, make([]byte, longest-len(text))...)); err != nil {
+		return false, err
 	}
 	lists := make([][]string, m.Size())
-	for i, b := range blocks(all, longest, m.Size()) {
+	for i, b := range blocks(texts, longest, m.Size()) {
 		lists[i] = strings.Split(string(b[:lengths[i]]), "\n")
 	}
-	return differ(m.name, m.Rank(), lists, sites)
+	return false, differ(m.name, m.Rank(), lists, sites)
 }
 
 // differ names the first collective that is not the same for all members.

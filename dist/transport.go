@@ -20,6 +20,7 @@ type transport interface {
 	release(*buffer)
 	reduces(e element, r Reduction) bool // the library has an all-reduce for this
 	messages() bool                      // there are send and receive
+	ordered() bool                       // messages take turns with collectives: they go on while one waits otherwise
 	direct() bool                        // allReduce takes large memory that is not a buffer's
 	allReduce(stop <-chan struct{}, dst, src []byte, e element, r Reduction) error
 	allGather(stop <-chan struct{}, dst, src *buffer, n int) error // n of each member
@@ -30,6 +31,7 @@ type transport interface {
 	barrier(stop <-chan struct{}) error
 	split(stop <-chan struct{}, color, key int) (transport, error)
 	free(stop <-chan struct{}) error
+	streams() *ncclTransport // the transport, if streams of CUDA devices carry collectives out; nil otherwise
 }
 
 // reducedByLibraries leaves maxima of floats out: which of a NaN and a number a library takes depends on their order.

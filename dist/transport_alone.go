@@ -31,6 +31,8 @@ func (t aloneTransport) buffer(<-chan struct{}) (*buffer, error) { return buffer
 func (t aloneTransport) release(b *buffer)                       { buffers.Put(b) }
 func (t aloneTransport) reduces(e element, r Reduction) bool     { return reducedByLibraries(e, r) }
 func (t aloneTransport) messages() bool                          { return false }
+func (t aloneTransport) ordered() bool                           { return false }
+func (t aloneTransport) streams() *ncclTransport                 { return nil }
 func (t aloneTransport) direct() bool                            { return false }
 func (t aloneTransport) free(<-chan struct{}) error              { return nil }
 

@@ -68,6 +68,8 @@ func (t localTransport) buffer(<-chan struct{}) (*buffer, error) { return buffer
 func (t localTransport) release(b *buffer)                       { buffers.Put(b) }
 func (t localTransport) reduces(element, Reduction) bool         { return false }
 func (t localTransport) messages() bool                          { return true }
+func (t localTransport) ordered() bool                           { return false }
+func (t localTransport) streams() *ncclTransport                 { return nil }
 func (t localTransport) direct() bool                            { return false }
 func (t localTransport) free(<-chan struct{}) error              { return nil }
 func (t localTransport) barrier(stop <-chan struct{}) error {

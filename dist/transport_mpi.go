@@ -25,6 +25,8 @@ func (t mpiTransport) buffer(stop <-chan struct{}) (*buffer, error) {
 func (t mpiTransport) release(b *buffer) { t.p.Release(b.native) }
 
 func (t mpiTransport) messages() bool                      { return true }
+func (t mpiTransport) ordered() bool                       { return false }
+func (t mpiTransport) streams() *ncclTransport             { return nil }
 func (t mpiTransport) direct() bool                        { return t.near }
 func (t mpiTransport) reduces(e element, r Reduction) bool { return reducedByLibraries(e, r) }
 

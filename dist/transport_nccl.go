@@ -14,8 +14,8 @@ import (
 	"github.com/wavelane/wavelane/dist/internal/nccl"
 )
 
-// ncclEngine is what the groups of a process have in common. Messages lie in pinned memory of the host, which GPUs read and write by
-// themselves: collectives on tensors and in batches bring data there with every engine.
+// ncclEngine is what the groups of a process have in common, or of a device of one process. Data of slices and tensors go through pinned memory of
+// the host, which GPUs read and write by themselves, as with every engine; those of batches need not, see stream_nccl.go.
 type ncclEngine struct {
 	library *nccl.Library
 	device  *cuda.Device
@@ -149,7 +149,8 @@ func (e *ncclEngine) finalize(stop <-chan struct{}) error {
 
 func (t ncclTransport) rank() int      { return t.c.Rank() }
 func (t ncclTransport) size() int      { return t.c.Size() }
-func (t ncclTransport) messages() bool { return false }
+func (t ncclTransport) messages() bool { return true }
+func (t ncclTransport) ordered() bool  { return true }
 func (t ncclTransport) direct() bool   { return false }
 
 func (t ncclTransport) buffer(<-chan struct{}) (*buffer, error) {
@@ -180,16 +181,7 @@ func (t ncclTransport) reduces(e element, r Reduction) bool { return reducedByLi
 func at(data []byte) unsafe.Pointer { return unsafe.Pointer(&data[0]) }
 
 func (t ncclTransport) allReduce(stop <-chan struct{}, dst, src []byte, e element, r Reduction) error {
-	typ, op := nccl.Float32, nccl.Sum
-	if e == int32s {
-		typ = nccl.Int32
-	}
-	switch r {
-	case Max:
-		op = nccl.Max
-	case Min:
-		op = nccl.Min
-	}
+	typ, op := operation(e, r)
 	return t.do(stop, func(stream uintptr) error { return t.c.AllReduce(at(dst), at(src), len(src)/e.size(), typ, op, stream) })
 }
 
@@ -214,15 +206,21 @@ func (t ncclTransport) allToAll(stop <-chan struct{}, dst, src *buffer, n int) e
 }
 
 func (t ncclTransport) broadcast(stop <-chan struct{}, b *buffer, n, root int) error {
-	return t.do(stop, func(stream uintptr) error { return t.c.Broadcast(at(b.data), n, root, stream) })
+	return t.do(stop, func(stream uintptr) error { return t.c.Broadcast(at(b.data), at(b.data), n, root, stream) })
 }
 
-func (t ncclTransport) send(<-chan struct{}, *buffer, int, int) error {
-	panic("dist: not called, see messages")
+func (t ncclTransport) send(stop <-chan struct{}, b *buffer, n, to int) error {
+	if n == 0 {
+		return nil
+	}
+	return t.do(stop, func(stream uintptr) error { return t.c.Send(at(b.data), n, to, stream) })
 }
 
-func (t ncclTransport) receive(<-chan struct{}, *buffer, int, int) error {
-	panic("dist: not called, see messages")
+func (t ncclTransport) receive(stop <-chan struct{}, b *buffer, n, from int) error {
+	if n == 0 {
+		return nil
+	}
+	return t.do(stop, func(stream uintptr) error { return t.c.Recv(at(b.data), n, from, stream) })
 }
 
 func (t ncclTransport) barrier(stop <-chan struct{}) error {

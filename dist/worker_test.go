@@ -73,6 +73,7 @@ var roles = map[string]func(w *dist.World) error{
 	"mixed":  mixed,
 	"differ": differing,
 	"nccl":   overNCCL,
+	"stuck":  stuck,
 	"batch": func(w *dist.World) error {
 		d, err := cpu.Open(context.Background())
 		if err != nil {
@@ -102,7 +103,7 @@ func work(role string) error {
 	switch role {
 	case "ordered":
 		role, options = "suite", append(options, dist.WithRankOrder())
-	case "hang":
+	case "hang", "stuck":
 		options = append(options, dist.WithTimeout(3*time.Second)) // more than a busy machine takes for what comes before
 	case "cancel", "absent":
 	default:

@@ -52,13 +52,8 @@ func Init(ctx context.Context, options ...Option) (*World, error) {
 		}
 	}
 	fromEnvironment := c.engine
-	for _, o := range options {
-		if o == nil {
-			return nil, fmt.Errorf("dist: nil option: %w", compute.ErrArgument)
-		}
-		if err := o(&c); err != nil {
-			return nil, fmt.Errorf("dist: %w", err)
-		}
+	if err := c.set(options); err != nil {
+		return nil, err
 	}
 	if fromEnvironment != "" { // whoever starts a program decides, not who has written it
 		c.engine = fromEnvironment

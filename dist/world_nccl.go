@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"strconv"
+	"sync"
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cuda"
@@ -33,12 +34,8 @@ func initNCCL(ctx context.Context, c config, l launcher) (*World, error) {
 		return nil, fmt.Errorf("dist: the engine %q without a CUDA device, see WithDevice: %w", EngineNCCL, compute.ErrArgument)
 	}
 	var err error
-	e.library, err = nccl.Open(cmp.Or(os.Getenv(NCCLLibraryVariable), libNCCL))
-	if errors.Is(err, nccl.ErrMissing) {
-		return nil, fmt.Errorf("dist: install NCCL, or name the library in %s: %w: %w", NCCLLibraryVariable, compute.ErrUnavailable, err)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("dist: %w", err)
+	if e.library, err = openNCCL(); err != nil {
+		return nil, err
 	}
 	if c.timeout > 0 {
 		var cancel context.CancelFunc
@@ -49,6 +46,77 @@ func initNCCL(ctx context.Context, c config, l launcher) (*World, error) {
 	if err != nil {
 		return nil, fmt.Errorf("dist: %w", err)
 	}
+	return e.world(ctx, c, l, id)
+}
+
+func openNCCL() (*nccl.Library, error) {
+	l, err := nccl.Open(cmp.Or(os.Getenv(NCCLLibraryVariable), libNCCL))
+	if errors.Is(err, nccl.ErrMissing) {
+		return nil, fmt.Errorf("dist: install NCCL, or name the library in %s: %w: %w", NCCLLibraryVariable, compute.ErrUnavailable, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("dist: %w", err)
+	}
+	return l, nil
+}
+
+// LocalNCCL makes a world of several CUDA devices of one process, between which NCCL moves data: member i is the world on device i. As with
+// processes, each is for a goroutine of its own, Close waits for the others, and what breaks one leaves them waiting. Options other than
+// [WithTimeout] and [WithRankOrder] do not matter. Errors are those of [Init].
+func LocalNCCL(ctx context.Context, devices []Device, options ...Option) ([]*World, error) {
+	if err := compute.CheckContext(ctx); err != nil {
+		return nil, err
+	}
+	if len(devices) == 0 {
+		return nil, fmt.Errorf("dist: a world without members: %w", compute.ErrArgument)
+	}
+	engines := make([]*ncclEngine, len(devices))
+	for i, d := range devices {
+		if d == nil || cudaDevice(d) == nil {
+			return nil, fmt.Errorf("dist: device %d is no CUDA device: %w", i, compute.ErrArgument)
+		}
+		engines[i] = &ncclEngine{device: cudaDevice(d)}
+	}
+	var c config
+	if err := c.set(options); err != nil {
+		return nil, err
+	}
+	library, err := openNCCL()
+	if err != nil {
+		return nil, err
+	}
+	id, err := library.UniqueID()
+	if err != nil {
+		return nil, fmt.Errorf("dist: %w", err)
+	}
+	worlds, errs := make([]*World, len(devices)), make([]error, len(devices))
+	var wg sync.WaitGroup
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	for i, e := range engines {
+		e.library = library
+		own := c
+		own.device = devices[i]
+		wg.Go(func() {
+			if worlds[i], errs[i] = e.world(ctx, own, launcher{rank: i, size: len(devices), local: i}, id); errs[i] != nil {
+				cancel() // the others wait for it
+			}
+		})
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		for i, w := range worlds {
+			if w != nil {
+				engines[i].abort()
+			}
+		}
+		return nil, err
+	}
+	return worlds, nil
+}
+
+// world joins the others who have the id.
+func (e *ncclEngine) world(ctx context.Context, c config, l launcher, id nccl.ID) (*World, error) {
 	t, err := e.join(ctx, func() (*nccl.Comm, error) { return e.library.NewComm(id, l.rank, l.size) })
 	if err != nil {
 		return nil, fmt.Errorf("dist: rank %d of %d: %w", l.rank, l.size, err)

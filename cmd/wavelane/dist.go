@@ -3,16 +3,19 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/wavelane/wavelane"
 	"github.com/wavelane/wavelane/dist"
 )
 
@@ -23,10 +26,12 @@ func distCommand() *cobra.Command {
 }
 
 type distFlags struct {
-	json  bool
-	sizes []int
-	time  time.Duration
-	wait  time.Duration
+	json     bool
+	sizes    []int
+	time     time.Duration
+	wait     time.Duration
+	device   string
+	software bool
 }
 
 func distCheckCommand() *cobra.Command {
@@ -35,8 +40,9 @@ func distCheckCommand() *cobra.Command {
 		Use:   "check",
 		Short: "Join the processes started together and measure each collective",
 		Long: `Join the processes that a launcher has started together, and measure each collective over sizes of data. Rank 0
-prints engine, library, launcher and ranks, and for each collective and size the median time and the bandwidth: bytes of
-one rank's data by time, beside the rate at which this machine copies as many bytes in memory.`,
+prints engine, library, launcher, ranks and their devices, and for each collective and size the median time and the bandwidth: bytes of
+one rank's data by time, beside the rate at which this machine copies as many bytes in memory. A rank's device is NVIDIA's GPU of its number on the
+machine, else the best one; data are in the host's memory.`,
 		Example: `  mpirun -np 2 wavelane dist check
   srun -n 4 wavelane dist check --json`,
 		Args: cobra.NoArgs,
@@ -48,7 +54,25 @@ one rank's data by time, beside the rate at which this machine copies as many by
 	c.Flags().IntSliceVar(&f.sizes, "bytes", []int{4, 1 << 10, 64 << 10, 1 << 20, 16 << 20}, "sizes of a rank's data, in bytes, multiples of 4")
 	c.Flags().DurationVar(&f.time, "time", 200*time.Millisecond, "how long to measure each collective and size")
 	c.Flags().DurationVar(&f.wait, "timeout", time.Minute, "end the job when a rank does not come for so long")
+	c.Flags().StringVar(&f.device, "device", "", "`name` as wavelane info lists them, for all ranks")
+	c.Flags().BoolVar(&f.software, "software", false, "allow software adapters")
 	return c
+}
+
+// open opens the device of this rank.
+func (f *distFlags) open(ctx context.Context) (*wavelane.Device, error) {
+	var options []wavelane.Option
+	if f.software {
+		options = append(options, wavelane.WithSoftware())
+	}
+	if f.device != "" {
+		return wavelane.Open(ctx, append(options, wavelane.WithDevice(f.device))...)
+	}
+	d, err := wavelane.Open(ctx, wavelane.WithDevice(fmt.Sprintf("cuda:%d", dist.LocalRank())))
+	if err != nil {
+		d, err = wavelane.Open(ctx, options...)
+	}
+	return d, err
 }
 
 // distReport is what dist check knows.
@@ -61,6 +85,7 @@ type distReport struct {
 type distRank struct {
 	Host      string `json:"host"`
 	LocalRank int32  `json:"local_rank"`
+	Device    string `json:"device"`
 }
 
 const allReduceName = "all-reduce"
@@ -82,12 +107,18 @@ func distCheck(ctx context.Context, out io.Writer, f distFlags) error {
 	if f.time <= 0 || f.wait <= 0 {
 		return usagef("--time and --timeout are positive")
 	}
-	w, err := dist.Init(ctx, dist.WithTimeout(f.wait))
+	d, err := f.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	w, err := dist.Init(ctx, dist.WithTimeout(f.wait), dist.WithDevice(d))
 	if err != nil {
 		return err
 	}
 	r := &distReport{World: w.Info()}
-	if err := r.gather(ctx, w); err != nil {
+	i := d.Info()
+	if err := r.gather(ctx, w, fmt.Sprintf("%s: %s (%s)", i.Kind, i.Name, i.Backend)); err != nil {
 		return err
 	}
 	for _, n := range f.sizes {
@@ -109,28 +140,42 @@ func distCheck(ctx context.Context, out io.Writer, f distFlags) error {
 }
 
 // gather collects what is known of each rank.
-func (r *distReport) gather(ctx context.Context, w *dist.World) error {
-	const length = 64
+func (r *distReport) gather(ctx context.Context, w *dist.World, device string) error {
 	name, err := os.Hostname()
 	if err != nil {
 		name = "unknown"
 	}
-	mine, hosts, locals := make([]byte, length), make([]byte, length*w.Size()), make([]int32, w.Size())
-	copy(mine, name)
-	if err := w.AllGather(ctx, hosts, mine); err != nil {
+	hosts, err := texts(ctx, w, name)
+	if err != nil {
 		return err
 	}
+	devices, err := texts(ctx, w, device)
+	if err != nil {
+		return err
+	}
+	locals := make([]int32, w.Size())
 	if err := w.AllGather(ctx, locals, []int32{int32(w.LocalRank())}); err != nil {
 		return err
 	}
 	for i, local := range locals {
-		host := hosts[i*length : (i+1)*length]
-		if end := slices.Index(host, 0); end >= 0 {
-			host = host[:end]
-		}
-		r.Ranks = append(r.Ranks, distRank{string(host), local})
+		r.Ranks = append(r.Ranks, distRank{hosts[i], local, devices[i]})
 	}
 	return nil
+}
+
+// texts gathers a text of each rank, cut where it is long.
+func texts(ctx context.Context, w *dist.World, mine string) ([]string, error) {
+	const length = 128
+	own, all := make([]byte, length), make([]byte, length*w.Size())
+	copy(own, mine)
+	if err := w.AllGather(ctx, all, own); err != nil {
+		return nil, err
+	}
+	list := make([]string, w.Size())
+	for i := range list {
+		list[i] = string(bytes.TrimRight(all[i*length:(i+1)*length], "\x00"))
+	}
+	return list, nil
 }
 
 // measure times every collective with n float32 of each rank.
@@ -229,10 +274,10 @@ func (r *distReport) write(out io.Writer) error {
 	}
 	fmt.Fprintf(table, "engine\t%s\nlauncher\t%s\n", r.World.Engine, launcher)
 	if r.World.Library != "" {
-		fmt.Fprintf(table, "library\t%s (%s)\n\t%s\n", r.World.Library, r.World.Family, r.World.Version)
+		fmt.Fprintf(table, "library\t%s\n\t%s\n", strings.TrimSuffix(fmt.Sprintf("%s (%s)", r.World.Library, r.World.Family), " ()"), r.World.Version)
 	}
 	for i, rank := range r.Ranks {
-		fmt.Fprintf(table, "rank %d of %d\t%s, local rank %d\n", i, len(r.Ranks), rank.Host, rank.LocalRank)
+		fmt.Fprintf(table, "rank %d of %d\t%s, local rank %d, %s\n", i, len(r.Ranks), rank.Host, rank.LocalRank, rank.Device)
 	}
 	if err := table.Flush(); err != nil {
 		return err

@@ -21,13 +21,15 @@ func TestDistCheck(t *testing.T) {
 	require.NoError(t, json.Unmarshal(out.Bytes(), &r))
 	require.Equal(t, "none", r.World.Engine)
 	require.Len(t, r.Ranks, 1)
+	require.Contains(t, r.Ranks[0].Device, ": ")
 	require.Len(t, r.Measured, 11, "five collectives of two sizes, and the barrier")
 	for _, m := range r.Measured {
 		require.Positive(t, m.Median, m.Collective)
 		require.Positive(t, m.Memory, m.Collective)
 	}
 	out.Reset()
-	require.Zero(t, execute(t.Context(), []string{"dist", "check", "--time", "1ms", "--bytes", "4"}, &out, &errOut), errOut.String())
+	require.Zero(t, execute(t.Context(), []string{"dist", "check", "--time", "1ms", "--bytes", "4", "--device", "cpu"}, &out, &errOut), errOut.String())
+	require.Contains(t, out.String(), "local rank 0, cpu: ")
 	require.Contains(t, out.String(), "all-reduce")
 	require.Equal(t, 2, execute(t.Context(), []string{"dist", "check", "--bytes", "5"}, &out, &errOut))
 	require.Equal(t, 2, execute(t.Context(), []string{"dist", "check", "--time", "0s"}, &out, &errOut))

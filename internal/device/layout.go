@@ -57,6 +57,9 @@ type Allocator struct {
 
 	Room    func(bytes int) (int, error) // that so many take
 	Scratch func(step int) []int         // bytes of each piece of scratch memory of a step
+	// Until is up to which step the operands and the result of a step are used, the number of steps for the end of the run; the step itself
+	// where that is when it has run. It may be nil.
+	Until func(step int) int
 	// Over lists operands, of which in are the storage, in whose memory each result of a step may lie, see memplan.Use. It is not asked
 	// about steps that update operands, and may be nil.
 	Over func(step int, in []program.Slot) [][]program.Slot
@@ -184,6 +187,14 @@ func (l *Layout) allocateArena(a *Allocator, settled []bool) error {
 		}
 		if u.Over == nil && a.Over != nil {
 			u.Over = a.Over(i, u.In)
+		}
+	}
+	for i := 0; a.Until != nil && i < len(p.Steps); i++ {
+		used := l.StorageOf(slices.Concat(p.Steps[i].In, p.Steps[i].Out))
+		if until := a.Until(i); until == len(p.Steps) {
+			d.After = slices.Concat(d.After, used)
+		} else if until > i {
+			d.Steps[until].In = slices.Concat(d.Steps[until].In, used)
 		}
 	}
 	plan := d.Arena

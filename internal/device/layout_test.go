@@ -57,6 +57,11 @@ func TestLayout(t *testing.T) {
 		a := &device.Allocator{Align: align, Blocks: rapid.Bool().Draw(t, "blocks"), InHost: rapid.Bool().Draw(t, "in host"),
 			InResults: rapid.Bool().Draw(t, "in results"), Room: func(bytes int) (int, error) { return max(bytes, 1), nil },
 			Scratch: func(step int) []int { return scratch[step] }}
+		until := make([]int, len(p.Steps))
+		for i := range until {
+			until[i] = rapid.OneOf(rapid.Just(i), rapid.Just(i), rapid.IntRange(i, len(p.Steps))).Draw(t, "until")
+		}
+		a.Until = func(step int) int { return until[step] }
 		if !a.InHost {
 			a.Inputs = p.Host
 		}
@@ -82,6 +87,13 @@ func TestLayout(t *testing.T) {
 			if !l.View(i) {
 				for _, in := range l.StorageOf(s.In) {
 					last[in] = i
+				}
+			}
+		}
+		for i, s := range p.Steps {
+			if until[i] > i {
+				for _, used := range l.StorageOf(slices.Concat(s.In, s.Out)) {
+					last[used] = max(last[used], until[i])
 				}
 			}
 		}

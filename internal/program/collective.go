@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"unsafe"
 
 	"github.com/wavelane/wavelane/compute"
 )
 
-// Collective is a step that the members of a group carry out together, in the order in which it was recorded. No device executes it: package
-// batch cuts programs at them. It is the kernel of a step with the entry [UserKernel], so that no rewrite merges it with another.
+// Collective is a step that the members of a group carry out together, in the order in which it was recorded. Package batch cuts programs at
+// them, except where streams of the device carry them out: see [Program.Streams]. It is the kernel of a step with the entry [UserKernel], so
+// that no rewrite merges it with another.
 type Collective struct {
 	Call      Call
 	Members   Members
@@ -24,10 +26,20 @@ type Collective struct {
 
 // CollectiveBatch runs programs with collectives.
 type CollectiveBatch interface {
-	// Agree compares the collectives of a program among the members of each group.
-	Agree(ctx context.Context, p *Program) error
+	// Agree compares the collectives of a program among the members of each group, and decides whether streams of the device carry them
+	// out.
+	Agree(ctx context.Context, d Executor, p *Program) (streams bool, err error)
 	// Device returns a device for programs with collectives.
 	Device(d Executor) Executor
+	// Streamed returns the program for streams: collectives in order, with what they need before them and other steps after them.
+	Streamed(p *Program) *Program
+}
+
+// Transfer is a collective with the memory of its operand and result on a device.
+type Transfer struct {
+	*Collective
+	Type     Type           // of the operand; of Recv of the result
+	Dst, Src unsafe.Pointer // addresses of the device; of Send and Recv there is one
 }
 
 // Call is what a collective does.
@@ -77,11 +89,25 @@ type Members interface {
 	Check(c *Collective, t compute.DType) error
 	// Carry carries a collective out: it reads src and sets dst, slices of host memory, of which there are those that the collective has.
 	Carry(ctx context.Context, c *Collective, dst, src any) error
-	// Agree compares what all members are about to carry out, one text each, with the places in the source. It is a collective.
-	Agree(ctx context.Context, calls, sites []string) error
+	// Agree compares what all members are about to carry out, one text each, with the places in the source. It is a collective. All reports
+	// whether all members gave true.
+	Agree(ctx context.Context, calls, sites []string, yes bool) (all bool, err error)
+	// Streams reports whether streams of a device carry a collective of elements of this type out, by Enqueue and Watch.
+	Streams(d Executor, c *Collective, t compute.DType) bool
+	// Enqueue gives transfers to a stream of the device whose context is current; more than one are messages, which go at the same time. It
+	// may wait for other members.
+	Enqueue(list []Transfer, stream uintptr) error
+	// Watch is called before collectives are given to a stream, and what it returns when they are done or have failed, with the error:
+	// that returns why the group is broken, if it is. Meanwhile members that do not come are noticed.
+	Watch(list []*Collective) (done func(error) error)
+	// All reports whether a condition holds for all members. It is a collective.
+	All(yes bool) (bool, error)
 	// Fail breaks the group, since this member will not carry out what others wait for.
 	Fail(c *Collective, err error)
 }
+
+// Message reports whether the collective is one of two members only.
+func (c *Collective) Message() bool { return c.Call == CallSend || c.Call == CallRecv }
 
 // Name describes the collective for listings.
 func (c *Collective) Name() string {

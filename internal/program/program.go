@@ -68,6 +68,7 @@ type Program struct {
 	Keep   []Slot // values that stay on the device as tensors, in the order of IO.Keep
 
 	Variables int  // number of IO.Scalars, see Attr.Vary
+	Streams   bool // the device carries collectives out, on its streams; see Members.Streams
 	NoReuse   bool // every value has memory of its own, so that tests can find values which should not share any
 
 	// While it is built: the steps that update operands among those searched for them so far.
@@ -150,6 +151,12 @@ func (p *Program) unchanged(e *Entry, in []Slot) error {
 		}
 	}
 	return nil
+}
+
+// Uses reports whether a step or the caller uses a value.
+func (p *Program) Uses(v Slot) bool {
+	return slices.Contains(p.Read, v) || slices.Contains(p.Keep, v) ||
+		slices.ContainsFunc(p.Steps, func(s Step) bool { return slices.Contains(s.In, v) })
 }
 
 func (s *Step) updates() int {

@@ -79,6 +79,12 @@ type Driver interface {
 	// LaunchKernel allocates nothing and is done with l when it returns.
 	LaunchKernel(f Function, l *Launch, s Stream) Result
 
+	// LaunchForeign has another library give work to a stream. It is no call of the driver API, with whose streams and memory a library
+	// works as they are: NVIDIA's driver makes the call at once, with the addresses of the pieces of memory. The software GPU makes it on a
+	// thread of its own when the stream has come there, with copies of the pieces in the host's memory, and waits for its end; if the
+	// stream is captured, in each replay. The call looks after its errors.
+	LaunchForeign(s Stream, memory []Memory, call func(at []unsafe.Pointer, s Stream)) Result
+
 	MemGetInfo() (free, total uint64, r Result)
 	MemAlloc(bytes uint64) (Ptr, Result)
 	MemFree(Ptr) Result
@@ -133,6 +139,13 @@ type Launch struct {
 	Cooperative bool      // all blocks are resident at once
 	Params      []byte    // the parameters
 	Offsets     []int     // of each parameter in Params; where a kernel has them is up to the driver
+}
+
+// Memory is a piece of a device's memory that is read, or written as a whole.
+type Memory struct {
+	At      Ptr
+	Bytes   uint64
+	Written bool
 }
 
 // JIT are the options of a compilation, and its logs.

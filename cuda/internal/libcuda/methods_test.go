@@ -105,6 +105,7 @@ func methods(s *stub, r *rand.Rand) []method {
 			line("cuOccupancyMaxPotentialBlockSize", fn, 0, n, i)},
 		{"OccupancyMaxActiveClusters", in{fn, l}, ret{int32s(0)}, line("cuOccupancyMaxActiveClusters", fn, config(l, 0))},
 		{"LaunchKernel", in{fn, l, stream}, nil, launched(fn, l, stream)},
+		{"LaunchForeign", in{stream, []driver.Memory(nil), func([]unsafe.Pointer, driver.Stream) {}}, nil, ""},
 
 		{"MemGetInfo", nil, ret{o[0], o[1]}, line("cuMemGetInfo_v2")},
 		{"MemAlloc", in{n}, ret{driver.Ptr(o[0])}, line("cuMemAlloc_v2", n)},
@@ -313,4 +314,19 @@ func TestConcurrent(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// TestForeign has a call made with the stream and the addresses of memory.
+func TestForeign(t *testing.T) {
+	s, calls := openStub(t), 0
+	memory := []driver.Memory{{At: 0x7000_0000_0000, Bytes: 8}, {At: 0x7000_0000_0100, Written: true}}
+	require.Equal(t, driver.Success, s.LaunchForeign(42, memory, func(at []unsafe.Pointer, given driver.Stream) {
+		calls++
+		require.Equal(t, driver.Stream(42), given)
+		require.Len(t, at, 2)
+		for i, m := range memory {
+			require.Equal(t, uintptr(m.At), uintptr(at[i]))
+		}
+	}))
+	require.Equal(t, 1, calls)
 }

@@ -195,6 +195,8 @@ func arguments(r *rig, m reflect.Method) []reflect.Value {
 		}
 	}
 	switch m.Name {
+	case "LaunchForeign":
+		in[2] = reflect.ValueOf(func([]unsafe.Pointer, driver.Stream) {})
 	case "StreamEndCapture", "StreamCaptureNode":
 		r.ok(r.StreamBeginCapture(s))
 		r.ok(r.LaunchKernel(f, l, s))

@@ -43,4 +43,5 @@ const (
 	Sum Op = 0
 	Max Op = 2
 	Min Op = 3
+	Avg Op = 4
 )

@@ -20,7 +20,8 @@ type functions struct {
 	GetVersion, GetUniqueId, GetErrorString, GetLastError              uintptr
 	CommInitRankScalable                                               uintptr // since 2.23
 	CommFinalize, CommDestroy, CommAbort, CommGetAsyncError, CommSplit uintptr
-	GroupStart, GroupEnd, AllReduce, AllGather, Broadcast, Send, Recv  uintptr
+	GroupStart, GroupEnd                                               uintptr
+	AllReduce, ReduceScatter, AllGather, Broadcast, Send, Recv         uintptr
 	initByValue                                                        func(comm *uintptr, ranks int32, id byValue, rank int32, c *config) int32 // ncclCommInitRankConfig
 }
 
@@ -31,7 +32,7 @@ func (f *functions) table() map[string]*uintptr {
 	return map[string]*uintptr{
 		"GetVersion": &f.GetVersion, "GetUniqueId": &f.GetUniqueId, "GetErrorString": &f.GetErrorString, "GetLastError": &f.GetLastError,
 		"CommFinalize": &f.CommFinalize, "CommDestroy": &f.CommDestroy, "CommAbort": &f.CommAbort, "CommGetAsyncError": &f.CommGetAsyncError,
-		"CommSplit": &f.CommSplit, "GroupStart": &f.GroupStart, "GroupEnd": &f.GroupEnd, "AllReduce": &f.AllReduce, "AllGather": &f.AllGather,
+		"CommSplit": &f.CommSplit, "GroupStart": &f.GroupStart, "GroupEnd": &f.GroupEnd, "AllReduce": &f.AllReduce, "ReduceScatter": &f.ReduceScatter, "AllGather": &f.AllGather,
 		"Broadcast": &f.Broadcast, "Send": &f.Send, "Recv": &f.Recv,
 	}
 }
@@ -239,6 +240,15 @@ func (c *Comm) Settle(ctx context.Context) error {
 	}
 }
 
+// Check returns what has failed since, without waiting.
+func (c *Comm) Check() error {
+	state := new(int32)
+	if err := c.call("ncclCommGetAsyncError", c.l.fn.CommGetAsyncError, c.handle, uintptr(unsafe.Pointer(state))); err != nil {
+		return err
+	}
+	return c.l.failure("NCCL", *state)
+}
+
 // Abort ends what the device does for the communicator, and the communicator.
 func (c *Comm) Abort() error { return c.end("ncclCommAbort", c.l.fn.CommAbort) }
 
@@ -271,9 +281,14 @@ func (c *Comm) AllGather(dst, src unsafe.Pointer, n int, stream uintptr) error {
 	return c.call("ncclAllGather", c.l.fn.AllGather, uintptr(src), uintptr(dst), uintptr(n), uintptr(Uint8), c.handle, stream)
 }
 
-// Broadcast sends n bytes of root to all.
-func (c *Comm) Broadcast(data unsafe.Pointer, n, root int, stream uintptr) error {
-	return c.call("ncclBroadcast", c.l.fn.Broadcast, uintptr(data), uintptr(data), uintptr(n), uintptr(Uint8), uintptr(root), c.handle, stream)
+// ReduceScatter reduces n elements for each member.
+func (c *Comm) ReduceScatter(dst, src unsafe.Pointer, n int, t Type, op Op, stream uintptr) error {
+	return c.call("ncclReduceScatter", c.l.fn.ReduceScatter, uintptr(src), uintptr(dst), uintptr(n), uintptr(t), uintptr(op), c.handle, stream)
+}
+
+// Broadcast sends n bytes of root to all. Src is read on that rank only.
+func (c *Comm) Broadcast(dst, src unsafe.Pointer, n, root int, stream uintptr) error {
+	return c.call("ncclBroadcast", c.l.fn.Broadcast, uintptr(src), uintptr(dst), uintptr(n), uintptr(Uint8), uintptr(root), c.handle, stream)
 }
 
 // Send sends n bytes.

@@ -111,6 +111,14 @@ func calls(ctx context.Context, l *Library, c *Comm) error {
 			return err
 		}
 	}
+	for i := range y {
+		y[i] = int32(step*rank + i)
+	}
+	err := c.ReduceScatter(px, py, 8, Int32, Sum, stream)
+	if err := then(err, "ReduceScatter", func(i int) int32 { return int32(step*size*(size-1)/2 + size*(8*rank+i)) }, x); err != nil {
+		return err
+	}
+	set(int32(step * rank))
 	floats := []float32{float32(rank), 0.5}
 	pf := unsafe.Pointer(&floats[0])
 	if err := then(c.AllReduce(pf, pf, 2, Float32, Sum, stream), "AllReduce of float32", nil, nil); err != nil {
@@ -119,6 +127,12 @@ func calls(ctx context.Context, l *Library, c *Comm) error {
 	if floats[0] != float32(size*(size-1)/2) || floats[1] != 0.5*float32(size) {
 		return fmt.Errorf("the sum is %v", floats)
 	}
+	if err := then(c.AllReduce(pf, pf, 2, Float32, Avg, stream), "AllReduce of float32", nil, nil); err != nil {
+		return err
+	}
+	if floats[0] != float32(size*(size-1)/2) || floats[1] != 0.5*float32(size) {
+		return fmt.Errorf("the mean of equal numbers is %v", floats)
+	}
 	if err := then(c.AllGather(py, px, 32, stream), "AllGather", func(i int) int32 { return int32(step*(i/8) + i%8) }, y); err != nil {
 		return err
 	}
@@ -126,7 +140,7 @@ func calls(ctx context.Context, l *Library, c *Comm) error {
 		y[i] = int32(step*rank + i)
 	}
 	in := make([]int32, 8*size)
-	err := l.Group(func() (err error) {
+	err = l.Group(func() (err error) {
 		for p := range size {
 			err = errors.Join(err, c.Send(unsafe.Pointer(&y[8*p]), 32, p, stream), c.Recv(unsafe.Pointer(&in[8*p]), 32, p, stream))
 		}
@@ -136,7 +150,7 @@ func calls(ctx context.Context, l *Library, c *Comm) error {
 		return err
 	}
 	set(int32(step * rank))
-	if err := then(c.Broadcast(px, 32, 1, stream), "Broadcast", func(i int) int32 { return int32(step + i) }, x); err != nil {
+	if err := then(c.Broadcast(px, px, 32, 1, stream), "Broadcast", func(i int) int32 { return int32(step + i) }, x); err != nil {
 		return err
 	}
 	half, err := c.Split(rank%2, -rank, (size+1-rank%2)/2-1-rank/2, (size+1-rank%2)/2)
@@ -180,7 +194,7 @@ func TestAbort(t *testing.T) {
 			return c.Abort()
 		}
 		x := make([]byte, 4)
-		if err := c.Broadcast(unsafe.Pointer(&x[0]), 4, 0, stream); err != nil {
+		if err := c.Broadcast(unsafe.Pointer(&x[0]), unsafe.Pointer(&x[0]), 4, 0, stream); err != nil {
 			return err
 		}
 		time.AfterFunc(20*time.Millisecond, func() { c.Abort(); close(alone) })

@@ -32,10 +32,14 @@ func (never) Split(int, int, int, int) (*Comm, error)                           
 func (never) Rank() (n int)                                                       { return }
 func (never) Size() (n int)                                                       { return }
 func (never) Settle(context.Context) error                                        { return ErrMissing }
+func (never) Check() error                                                        { return ErrMissing }
 func (never) Abort() error                                                        { return ErrMissing }
 func (never) Close(context.Context) error                                         { return ErrMissing }
 func (never) AllReduce(_, _ unsafe.Pointer, _ int, _ Type, _ Op, _ uintptr) error { return ErrMissing }
 func (never) AllGather(_, _ unsafe.Pointer, _ int, _ uintptr) error               { return ErrMissing }
-func (never) Broadcast(unsafe.Pointer, int, int, uintptr) error                   { return ErrMissing }
-func (never) Send(unsafe.Pointer, int, int, uintptr) error                        { return ErrMissing }
-func (never) Recv(unsafe.Pointer, int, int, uintptr) error                        { return ErrMissing }
+func (never) ReduceScatter(_, _ unsafe.Pointer, _ int, _ Type, _ Op, _ uintptr) error {
+	return ErrMissing
+}
+func (never) Broadcast(_, _ unsafe.Pointer, _, _ int, _ uintptr) error { return ErrMissing }
+func (never) Send(unsafe.Pointer, int, int, uintptr) error             { return ErrMissing }
+func (never) Recv(unsafe.Pointer, int, int, uintptr) error             { return ErrMissing }

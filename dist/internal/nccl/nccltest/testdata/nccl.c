@@ -18,7 +18,7 @@
 #ifdef NCCL_H
 #define NCCL_OS_LINUX
 #include NCCL_H
-_Static_assert(ncclInProgress == 7 && ncclUint8 == 1 && ncclInt32 == 2 && ncclFloat32 == 7 && ncclSum == 0 && ncclMax == 2 && ncclMin == 3, "constants");
+_Static_assert(ncclInProgress == 7 && ncclUint8 == 1 && ncclInt32 == 2 && ncclFloat32 == 7 && ncclSum == 0 && ncclMax == 2 && ncclMin == 3 && ncclAvg == 4, "constants");
 _Static_assert(sizeof(ncclUniqueId) == 128 && offsetof(ncclConfig_t, blocking) == 16 && offsetof(ncclConfig_t, netName) == 32 &&
                offsetof(ncclConfig_t, splitShare) == 40 && NCCL_API_MAGIC == 0xcafebeef && NCCL_CONFIG_UNDEF_INT == INT_MIN, "layout");
 #else
@@ -37,13 +37,17 @@ typedef struct {
 } ncclConfig_t;
 #endif
 
-enum { maxRanks = 8, area = 5 << 20 };
+enum { maxRanks = 8, area = 1 << 20 };
 
 // What the ranks of a communicator share. Files are sparse: only what is used takes memory.
 struct shared {
   atomic_int arrived, generation, left;
   int color[maxRanks], key[maxRanks];
   char data[maxRanks][area];
+  struct mail {
+    atomic_size_t full; // bytes that the receiver has not taken yet
+    char data[area];
+  } mail[maxRanks][maxRanks]; // from, to
 };
 
 // What a communicator does while its state is in progress.
@@ -59,7 +63,7 @@ struct job {
     void *dst;
     size_t n;
     ncclComm_t c;
-  } call[2 * maxRanks];
+  } call[4 * maxRanks];
 };
 
 struct ncclComm {
@@ -222,14 +226,37 @@ enum { sends, receives };
 
 ncclResult_t ncclGroupStart(void) { return depth++, ncclSuccess; }
 
-// exchange has every rank send as many bytes to each.
+// exchange goes on with all messages at once, each in parts, those between two ranks in their order.
 static void exchange(ncclComm_t c, struct job *j) {
-  for (struct call *m = j->call; m < j->call + j->calls; m++)
-    if (m->kind == sends) memcpy(c->s->data[c->rank] + m->peer * m->n, m->src, m->n);
-  meet(c);
-  for (struct call *m = j->call; m < j->call + j->calls && !c->failed; m++)
-    if (m->kind == receives) memcpy(m->dst, c->s->data[m->peer] + c->rank * m->n, m->n);
-  meet(c);
+  size_t at[4 * maxRanks] = {0};
+  int open = j->calls;
+  for (int i = 0; i < j->calls; i++) open -= j->call[i].n == 0;
+  while (open > 0 && !c->failed) {
+    int moved = 0;
+    for (int i = 0; i < j->calls; i++) {
+      struct call *m = &j->call[i];
+      int earlier = 0;
+      for (int k = 0; k < i; k++) earlier |= j->call[k].kind == m->kind && j->call[k].peer == m->peer && at[k] < j->call[k].n;
+      if (earlier || at[i] == m->n) continue;
+      struct mail *b = m->kind == sends ? &c->s->mail[c->rank][m->peer] : &c->s->mail[m->peer][c->rank];
+      size_t full = atomic_load(&b->full), part = m->n - at[i] < area ? m->n - at[i] : area;
+      if ((m->kind == sends) == (full > 0)) continue;
+      if (m->kind == sends) {
+        memcpy(b->data, (const char *)m->src + at[i], part);
+        atomic_store(&b->full, part);
+      } else {
+        if (full != part) { // a message of another length
+          c->failed = 1;
+          return;
+        }
+        memcpy((char *)m->dst + at[i], b->data, part);
+        atomic_store(&b->full, 0);
+      }
+      at[i] += part, moved = 1, open -= at[i] == m->n;
+    }
+    if (atomic_load(&c->aborted)) c->failed = 1;
+    if (!moved) nanosleep(&(struct timespec){0, 20000}, NULL);
+  }
 }
 
 ncclResult_t ncclGroupEnd(void) {
@@ -244,7 +271,8 @@ ncclResult_t ncclGroupEnd(void) {
 static ncclResult_t message(struct call m, ncclDataType_t t, cudaStream_t stream) {
   ncclResult_t r = ready(m.c);
   if (r != ncclSuccess) return r;
-  if (depth == 0 || t != ncclUint8 || !stream || m.n * m.c->size > area || group.calls == 2 * maxRanks) return wrong("message");
+  if (t != ncclUint8 || !stream || group.calls == 4 * maxRanks) return wrong("message");
+  if (depth == 0) return start(m.c, (struct job){.run = exchange, .calls = 1, .call = {m}});
   group.call[group.calls++] = m;
   return ncclSuccess;
 }
@@ -257,16 +285,15 @@ ncclResult_t ncclRecv(void *dst, size_t n, ncclDataType_t t, int peer, ncclComm_
   return message((struct call){receives, peer, NULL, dst, n, c}, t, stream);
 }
 
-static ncclResult_t collective(ncclComm_t c, struct job j, size_t bytes, cudaStream_t stream) {
+static ncclResult_t collective(ncclComm_t c, struct job j, cudaStream_t stream) {
   ncclResult_t r = ready(c);
   if (r != ncclSuccess) return r;
-  return depth > 0 || !stream || bytes > area ? wrong("collective") : start(c, j);
+  return depth > 0 || !stream ? wrong("collective") : start(c, j);
 }
 
-static void reduce(ncclComm_t c, struct job *j) {
-  memcpy(c->s->data[c->rank], j->src, 4 * j->n);
-  meet(c);
-  for (size_t i = 0; i < j->n && !c->failed; i++) {
+// sum sets n words of dst to the reduction of the ranks' words.
+static void sum(ncclComm_t c, const struct job *j, char *dst, size_t n) {
+  for (size_t i = 0; i < n; i++) {
     float f = 0;
     int32_t v = ((int32_t *)c->s->data[0])[i];
     for (int k = 0; k < c->size; k++) {
@@ -274,35 +301,74 @@ static void reduce(ncclComm_t c, struct job *j) {
       f += ((float *)c->s->data[k])[i];
       if (k > 0) v = j->op == ncclSum ? (int32_t)((uint32_t)v + (uint32_t)x) : j->op == ncclMax ? (x > v ? x : v) : (x < v ? x : v);
     }
-    if (j->type == ncclFloat32) ((float *)j->dst)[i] = f;
-    else ((int32_t *)j->dst)[i] = v;
+    if (j->op == ncclAvg) f /= (float)c->size;
+    if (j->type == ncclFloat32) ((float *)dst)[i] = f;
+    else ((int32_t *)dst)[i] = v;
   }
+}
+
+// parts has a function do a job in parts that fit into the shared memory: at is their offset, n their length in bytes.
+static void parts(ncclComm_t c, struct job *j, size_t bytes, void (*part)(ncclComm_t c, struct job *j, size_t at, size_t n)) {
+  for (size_t at = 0; at < bytes && !c->failed; at += area) part(c, j, at, bytes - at < area ? bytes - at : area);
+}
+
+static void reducePart(ncclComm_t c, struct job *j, size_t at, size_t n) {
+  memcpy(c->s->data[c->rank], (const char *)j->src + at, n);
   meet(c);
+  if (!c->failed) sum(c, j, (char *)j->dst + at, n / 4);
+  meet(c);
+}
+
+static void reduce(ncclComm_t c, struct job *j) { parts(c, j, 4 * j->n, reducePart); }
+
+static int reducible(ncclDataType_t t, ncclRedOp_t op) {
+  return (t == ncclFloat32 && (op == ncclSum || op == ncclAvg)) || (t == ncclInt32 && op != ncclAvg && op != ncclProd);
 }
 
 ncclResult_t ncclAllReduce(const void *src, void *dst, size_t n, ncclDataType_t t, ncclRedOp_t op, ncclComm_t c, cudaStream_t stream) {
-  if ((t != ncclFloat32 && t != ncclInt32) || (t == ncclFloat32 && op != ncclSum)) return wrong("type");
-  return collective(c, (struct job){.run = reduce, .src = src, .dst = dst, .n = n, .type = t, .op = op}, 4 * n, stream);
+  if (!reducible(t, op)) return wrong("type");
+  return collective(c, (struct job){.run = reduce, .src = src, .dst = dst, .n = n, .type = t, .op = op}, stream);
 }
 
-static void gather(ncclComm_t c, struct job *j) {
-  memcpy(c->s->data[c->rank], j->src, j->n);
+// scatter has all ranks reduce the share of one after the other.
+static void scatterPart(ncclComm_t c, struct job *j, size_t at, size_t n) {
+  for (int k = 0; k < c->size && !c->failed; k++) {
+    memcpy(c->s->data[c->rank], (const char *)j->src + 4 * j->n * (size_t)k + at, n);
+    meet(c);
+    if (k == c->rank && !c->failed) sum(c, j, (char *)j->dst + at, n / 4);
+    meet(c);
+  }
+}
+
+static void scatter(ncclComm_t c, struct job *j) { parts(c, j, 4 * j->n, scatterPart); }
+
+ncclResult_t ncclReduceScatter(const void *src, void *dst, size_t n, ncclDataType_t t, ncclRedOp_t op, ncclComm_t c, cudaStream_t stream) {
+  if (!reducible(t, op)) return wrong("type");
+  return collective(c, (struct job){.run = scatter, .src = src, .dst = dst, .n = n, .type = t, .op = op}, stream);
+}
+
+static void gatherPart(ncclComm_t c, struct job *j, size_t at, size_t n) {
+  memcpy(c->s->data[c->rank], (const char *)j->src + at, n);
   meet(c);
-  for (int k = 0; k < c->size && !c->failed; k++) memcpy((char *)j->dst + k * j->n, c->s->data[k], j->n);
+  for (int k = 0; k < c->size && !c->failed; k++) memcpy((char *)j->dst + (size_t)k * j->n + at, c->s->data[k], n);
   meet(c);
 }
+
+static void gather(ncclComm_t c, struct job *j) { parts(c, j, j->n, gatherPart); }
 
 ncclResult_t ncclAllGather(const void *src, void *dst, size_t n, ncclDataType_t t, ncclComm_t c, cudaStream_t stream) {
-  return t == ncclUint8 ? collective(c, (struct job){.run = gather, .src = src, .dst = dst, .n = n}, n, stream) : wrong("type");
+  return t == ncclUint8 ? collective(c, (struct job){.run = gather, .src = src, .dst = dst, .n = n}, stream) : wrong("type");
 }
 
-static void broadcast(ncclComm_t c, struct job *j) {
-  if (c->rank == j->root) memcpy(c->s->data[c->rank], j->src, j->n);
+static void broadcastPart(ncclComm_t c, struct job *j, size_t at, size_t n) {
+  if (c->rank == j->root) memcpy(c->s->data[c->rank], (const char *)j->src + at, n);
   meet(c);
-  if (!c->failed) memcpy(j->dst, c->s->data[j->root], j->n);
+  if (!c->failed) memcpy((char *)j->dst + at, c->s->data[j->root], n);
   meet(c);
 }
+
+static void broadcast(ncclComm_t c, struct job *j) { parts(c, j, j->n, broadcastPart); }
 
 ncclResult_t ncclBroadcast(const void *src, void *dst, size_t n, ncclDataType_t t, int root, ncclComm_t c, cudaStream_t stream) {
-  return t == ncclUint8 ? collective(c, (struct job){.run = broadcast, .src = src, .dst = dst, .n = n, .root = root}, n, stream) : wrong("type");
+  return t == ncclUint8 ? collective(c, (struct job){.run = broadcast, .src = src, .dst = dst, .n = n, .root = root}, stream) : wrong("type");
 }

@@ -382,6 +382,20 @@ func TestContextShift(t *testing.T) {
 	}
 }
 
+// adapted is the guide's code.
+func adapted(ctx context.Context, dev llm.Device, m *llm.Model) error {
+	a, err := llm.OpenAdapter("adapter.gguf")
+	if err != nil {
+		return err
+	}
+	defer a.Close()
+	w, err := m.Load(ctx, dev, llm.WithAdapter(a, 1))
+	if err != nil {
+		return err
+	}
+	return w.Close()
+}
+
 // TestAdapter has an adapter of the output head that makes one token likely.
 func TestAdapter(t *testing.T) {
 	const rank, token = 1, 77
@@ -407,6 +421,8 @@ func TestAdapter(t *testing.T) {
 		_, ids, _ := said(t, session(t, loaded(t, m, dev, opts...)).Generate(t.Context(), "the thing", llm.WithMaxTokens(6), llm.WithIgnoreEnd()))
 		return ids
 	}
+	t.Chdir(filepath.Dir(path))
+	require.NoError(t, adapted(t.Context(), dev, m))
 	a, err := llm.OpenAdapter(path)
 	require.NoError(t, err)
 	b, err := llm.ReadAdapter(bytes.NewReader(file.Bytes()), int64(file.Len()))

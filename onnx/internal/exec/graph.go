@@ -26,6 +26,7 @@ type Node struct {
 	Version int64 // of the operator set
 	op      *operator
 	fn      *function
+	instead func(w *walk) ([]*Value, error) // tried before fn, may return nil; a node that was made of others has it
 	graphs  map[string]*Graph
 	tensors map[string]*Value // of attributes
 	outer   []string          // names of enclosing graphs that its graphs use
@@ -356,7 +357,9 @@ func (g *Graph) Count(counts map[string]int) {
 		if n.Domain != "" {
 			name = n.Domain + ":" + name
 		}
-		counts[name]++
+		if n.instead == nil { // those that it was made of are counted
+			counts[name]++
+		}
 		if n.fn != nil {
 			n.fn.graph.Count(counts)
 		}

@@ -64,7 +64,24 @@ func (g *Graph) fuse() {
 		}
 	}
 	gone := map[*Node]bool{}
+	replace := func(i int, parts []*Node, by *Node) {
+		for _, p := range append(parts, g.Nodes[i]) {
+			for _, name := range p.Inputs {
+				g.values[name]--
+			}
+			gone[p] = true
+		}
+		for _, name := range by.Inputs {
+			g.values[name]++
+		}
+		g.Nodes[i] = by
+	}
 	for i, n := range g.Nodes {
+		if p := m.hotProduct(n); p != nil {
+			whole, parts := p.node()
+			replace(i, parts, whole)
+			continue
+		}
 		op := "HardSwish"
 		x, parts := m.hardSwish(n)
 		if parts == nil {
@@ -79,16 +96,7 @@ func (g *Graph) fuse() {
 		}
 		node := &Node{Node: &format.Node{Name: n.Name, Op: op, Inputs: []string{x}, Outputs: n.Outputs, Attributes: attributes},
 			Version: n.Version, op: operators()[opKey{"", op}], graphs: map[string]*Graph{}, tensors: map[string]*Value{}}
-		for _, p := range append(parts, n) {
-			for _, name := range p.Inputs {
-				g.values[name]--
-			}
-			if p != n {
-				gone[p] = true
-			}
-		}
-		g.values[x]++
-		g.Nodes[i] = node
+		replace(i, parts, node)
 	}
 	g.Nodes = slices.DeleteFunc(g.Nodes, func(n *Node) bool { return gone[n] })
 }

@@ -463,6 +463,11 @@ func (w *walk) node(s *scope, n *Node) error {
 // results computes a node.
 func (w *walk) results(c *call) ([]*Value, error) {
 	n := c.Node
+	if n.instead != nil {
+		if out, err := n.instead(w); out != nil || err != nil {
+			return out, err
+		}
+	}
 	if n.fn != nil {
 		defer w.pin(c.in...)()
 		outer := w.scopes

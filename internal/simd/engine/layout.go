@@ -35,6 +35,17 @@ func FillWith[T float32 | uint32](y []T, v T) {
 // Embed copies rows of table by their ids; an id outside the table gives a row of other.
 func Embed[T float32 | uint32](y, table []T, ids []int32, width int, other T) {
 	rows := len(table) / width
+	if width == 1 { // a call of copy takes longer than an element
+		y = y[:len(ids)]
+		for i, id := range ids {
+			if uint(id) < uint(len(table)) {
+				y[i] = table[id]
+			} else {
+				y[i] = other
+			}
+		}
+		return
+	}
 	for i, id := range ids {
 		row := y[i*width:][:width]
 		if uint(id) < uint(rows) {

@@ -18,10 +18,23 @@ func Transpose(dst []uint32, ldd int, src []uint32, lds, rows, cols int) {
 		return
 	}
 	_, _ = dst[(cols-1)*ldd+rows-1], src[(rows-1)*lds+cols-1] // assembly checks nothing
+	if rows == 2 && ldd == 2 {
+		// Pixels of transposed convolutions are put between each other like this.
+		interleave(dst[:2*cols], src[:cols], src[lds:])
+		return
+	}
 	for j := 0; j < cols; j += blockCols {
 		for i := 0; i < rows; i += blockRows {
 			transposeBlock(dst[j*ldd+i:], ldd, src[i*lds+j:], lds, min(blockRows, rows-i), min(blockCols, cols-j))
 		}
+	}
+}
+
+// interleave sets y to a[0], b[0], a[1], b[1] and so on.
+func interleave(y, a, b []uint32) {
+	y, b = y[:2*len(a)], b[:len(a)]
+	for i, v := range a {
+		y[2*i], y[2*i+1] = v, b[i]
 	}
 }
 

@@ -2,10 +2,12 @@ package cpu
 
 import (
 	"fmt"
+	"math"
 	"sync/atomic"
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/program"
+	"github.com/wavelane/wavelane/internal/simd/engine"
 )
 
 // call is one step as the lowerings see it. Some result has at least one element.
@@ -44,7 +46,17 @@ type args struct {
 // last chunk, or a cancelled run, ends soon.
 const chunkTime = 25_000
 
-func (p *phase) cut() { p.grain = max(1, min(p.units, int(chunkTime/max(p.ns, 0.01)))) }
+// cut makes chunks of equal size. Few of them are an even number, so that two workers have the same.
+func (p *phase) cut() {
+	chunks := int(math.Ceil(min(float64(p.units), float64(p.units)*max(p.ns, 0.01)/chunkTime)))
+	if chunks > 1 && chunks < evenChunks {
+		chunks += chunks % 2
+	}
+	p.grain = max(1, engine.CeilDiv(p.units, max(chunks, 1)))
+}
+
+// evenChunks is how many chunks are enough that the last one does not count.
+const evenChunks = 8
 
 // lower returns the code of a step.
 func lower(e *program.Entry, c *call) (work, error) {

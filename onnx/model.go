@@ -14,6 +14,7 @@ import (
 	"github.com/wavelane/wavelane/onnx/internal/exec"
 	"github.com/wavelane/wavelane/onnx/internal/format"
 	"github.com/wavelane/wavelane/onnx/internal/host"
+	"github.com/wavelane/wavelane/onnx/internal/symbolic"
 )
 
 // ErrFormat says that a file is no model, or a broken one.
@@ -171,6 +172,54 @@ func (m *Model) Inputs() []Value { return slices.Clone(m.inputs) }
 
 // Outputs lists the outputs, in the model's order.
 func (m *Model) Outputs() []Value { return slices.Clone(m.outputs) }
+
+// InferOutputs lists the outputs with the shapes that follow from those of the inputs, in the model's order. A dimension that depends on one of
+// the inputs has Size −1, and its Name is a sum of products of the names of the inputs' dimensions, such as "2*height + 1" or
+// "floor((height + 31)/32)"; input dimensions without a name are called by input and axis, "x[2]". Axes that are cut are taken to be long enough for it. What does not
+// follow, because it depends on data or is too long, is as in [Model.Outputs]; where that has a number, the number stays.
+func (m *Model) InferOutputs() []Value {
+	in := make([][]*symbolic.Int, len(m.inputs))
+	for i, v := range m.inputs {
+		if v.Shape != nil {
+			in[i] = []*symbolic.Int{}
+		}
+		for d, n := range v.Shape {
+			switch {
+			case n.Size >= 0:
+				in[i] = append(in[i], symbolic.Of(int64(n.Size)))
+			case n.Name != "":
+				in[i] = append(in[i], symbolic.Named(n.Name))
+			default:
+				in[i] = append(in[i], symbolic.Named(fmt.Sprintf("%s[%d]", v.Name, d)))
+			}
+		}
+	}
+	out := m.Outputs()
+	for i, shape := range m.program.Infer(in) {
+		v := &out[i]
+		if v.Type == Undefined || shape == nil || v.Shape != nil && len(v.Shape) != len(shape) {
+			continue
+		}
+		dims := make([]Dim, len(shape))
+		for d, n := range shape {
+			said := Dim{Size: -1}
+			if v.Shape != nil {
+				said = v.Shape[d]
+			}
+			size, number := n.Number()
+			switch {
+			case number && 0 <= size && size <= host.Most:
+				dims[d] = Dim{Size: int(size)}
+			case number || n == nil || said.Size >= 0:
+				dims[d] = said
+			default:
+				dims[d] = Dim{-1, n.String()}
+			}
+		}
+		v.Shape = dims
+	}
+	return out
+}
 
 // Opsets returns the version of each domain's operators that the model uses; the domain of ONNX itself is "".
 func (m *Model) Opsets() map[string]int64 { return maps.Clone(m.file.Opsets) }

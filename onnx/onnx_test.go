@@ -85,6 +85,29 @@ func TestModel(t *testing.T) {
 	require.Equal(t, []int{-1, 3}, in[0].Sizes())
 }
 
+// Shapes of outputs are computed with the names of the inputs' dimensions; where they do not follow, they are as the model says.
+func TestInferOutputs(t *testing.T) {
+	unnamed := message{}.text(1, "z").bytes(2, message{}.bytes(1, message{}.int(1, float32Type).bytes(2, message{}.bytes(1, nil).bytes(1, message{}.int(1, 9)))))
+	m := read(t, graph{
+		nodes: []message{node("double", "Concat", []string{"x", "x"}, []string{"xx"}, intAttribute("axis", 0)), node("shape", "Shape", []string{"xx"}, []string{"s"}),
+			node("rows", "Gather", []string{"s", "zero"}, []string{"rows"}), node("half", "Div", []string{"rows", "four"}, []string{"quarter"}),
+			node("list", "Concat", []string{"quarter", "three", "minus"}, []string{"list"}, intAttribute("axis", 0)),
+			node("reshape", "Reshape", []string{"xx", "list"}, []string{"y"}), node("transpose", "Transpose", []string{"z"}, []string{"t"}),
+			node("find", "NonZero", []string{"x"}, []string{"f"}), node("sum", "Add", []string{"xx", "xx"}, []string{"u"})},
+		weights: []message{ints("zero", []int64{0}, 1), ints("four", []int64{4}, 1), ints("three", []int64{3}, 1), ints("minus", []int64{-1}, 1)},
+		inputs:  []message{value("x", float32Type, -1, 3), unnamed},
+		outputs: []message{value("y", float32Type, -1, -1, -1), value("t", float32Type, -1, -1), value("f", int64Type, 2, -1), value("u", float32Type, 8, 3),
+			message{}.text(1, "xx").bytes(2, message{}.bytes(1, message{}.int(1, float32Type)))},
+	})
+	var shapes [][]onnx.Dim
+	for _, v := range m.InferOutputs() {
+		shapes = append(shapes, v.Shape)
+	}
+	require.Equal(t, [][]onnx.Dim{{{Size: -1, Name: "floor(n/2)"}, {Size: 3}, {Size: -1, Name: "n"}}, {{Size: 9}, {Size: -1, Name: "z[0]"}},
+		{{Size: 2}, {Size: -1, Name: "n"}}, {{Size: 8}, {Size: 3}}, {{Size: -1, Name: "2*n"}, {Size: 3}}}, shapes)
+	require.Equal(t, onnx.Dim{Size: -1, Name: "n"}, m.Outputs()[0].Shape[0], "as the model says")
+}
+
 func TestInputsAreChecked(t *testing.T) {
 	s := open(t, perceptron())
 	run := func(in map[string]onnx.Tensor) error {

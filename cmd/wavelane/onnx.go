@@ -95,7 +95,7 @@ type onnxListing struct {
 type onnxValue struct {
 	Name     string   `json:"name"`
 	Type     string   `json:"type"`
-	Shape    []string `json:"shape"` // numbers, names, or "?"
+	Shape    []string `json:"shape"` // numbers, names, of outputs also arithmetic with names of inputs, or "?"
 	Optional bool     `json:"optional,omitempty"`
 }
 
@@ -111,7 +111,7 @@ func listONNX(m *onnx.Model) *onnxListing {
 		}
 		return out
 	}
-	l := &onnxListing{Producer: m.Producer(), Opsets: m.Opsets(), Inputs: values(m.Inputs()), Outputs: values(m.Outputs()),
+	l := &onnxListing{Producer: m.Producer(), Opsets: m.Opsets(), Inputs: values(m.Inputs()), Outputs: values(m.InferOutputs()),
 		Operators: m.Operators(), Lacks: append([]string{}, m.Lacks()...)}
 	l.Parameters, l.Bytes = m.Parameters()
 	return l

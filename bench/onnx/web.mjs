@@ -1,63 +1,86 @@
-// Times real ONNX models with wavelane/onnx and with onnxruntime-web in turns: both as WebAssembly on one thread of Node.js.
+// Times real ONNX models with wavelane/onnx and with onnxruntime-web in turns: both as WebAssembly on one thread of Node.js, or, with
+// --webgpu, both on WebGPU in headless Chromium, whose adapter is SwiftShader, a software one.
 //
 //   make wasm-package && npm install --prefix /tmp/peer onnxruntime-web
-//   node bench/onnx/web.mjs out/npm/wavelane /tmp/peer/node_modules/onnxruntime-web ~/.cache/wavelane/onnx-*/cases/real [TURNS]
+//   node bench/onnx/web.mjs [--webgpu] out/npm/wavelane /tmp/peer/node_modules/onnxruntime-web ~/.cache/wavelane/onnx-*/cases/real [TURNS]
 //
 // Printed are the medians of the turns' times and of their ratios, the largest difference of the results, and what a page downloads.
+// Chromium is the program that the environment variable CHROMIUM names, or chromium.
 
-import { existsSync, readFileSync, readdirSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { spawn } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
+import { createServer } from "node:http";
+import { tmpdir } from "node:os";
+import { extname, join, normalize, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { gzipSync } from "node:zlib";
 import { readTensor } from "../../wasm/internal/jstest/tensor.js";
+import { compare } from "./turns.js";
 
-const [ours, theirs, folder, turns = "5"] = process.argv.slice(2);
-const { load, tensor } = await import(pathToFileURL(resolve(ours, "onnx.js")));
-const ort = await import(pathToFileURL(resolve(theirs, "dist", "ort.wasm.min.mjs")));
-ort.env.wasm.numThreads = 1;
-ort.env.logLevel = "error";
+const args = process.argv.slice(2).filter((a) => a !== "--webgpu");
+const [ours, theirs, folder, turns = "5"] = args;
+const here = import.meta.dirname;
+const models = readdirSync(folder).sort();
 
-const median = (list) => [...list].sort((a, b) => a - b)[list.length >> 1];
-
-/** The median of some runs. */
-async function timed(run) {
-  const times = [];
-  for (let i = 0; i < 9; i++) {
-    const start = performance.now();
-    await run();
-    times.push(performance.now() - start);
+async function inNode() {
+  const onnx = await import(pathToFileURL(resolve(ours, "onnx.js")));
+  const ort = await import(pathToFileURL(resolve(theirs, "dist", "ort.wasm.min.mjs")));
+  ort.env.wasm.numThreads = 1;
+  ort.env.logLevel = "error";
+  for (const name of models) {
+    const read = (path) => new Uint8Array(readFileSync(join(folder, name, path)));
+    const tensors = [0, 1, 2, 3].map((i) => `test_data_set_0/input_${i}.pb`).map((f) => (existsSync(join(folder, name, f)) ? readTensor(read(f)) : null));
+    console.log(await compare(name, read("model.onnx"), tensors, { onnx, options: { device: "cpu" } }, { ort, providers: ["wasm"] }, Number(turns), 9));
   }
-  return median(times);
+}
+
+async function inChromium() {
+  const types = { ".js": "text/javascript", ".mjs": "text/javascript", ".html": "text/html", ".wasm": "application/wasm" };
+  const roots = { ours, theirs: join(theirs, "dist"), real: folder };
+  let done;
+  const end = new Promise((resolve) => (done = resolve));
+  const server = createServer(async (request, response) => {
+    const path = normalize(decodeURIComponent(new URL(request.url, "http://localhost").pathname));
+    if (path === "/say" || path === "/done") {
+      let text = "";
+      for await (const part of request) text += part;
+      if (text) console.log(text);
+      if (path === "/done") done();
+      return response.end();
+    }
+    if (path === "/models") return response.end(JSON.stringify({ models, turns: Number(turns) }));
+    const [, root, ...rest] = path.split("/");
+    const fixed = { "turns.js": join(here, "turns.js"), "tensor.js": join(here, "../../wasm/internal/jstest/tensor.js"), "webgpu.html": join(here, "webgpu.html") };
+    const file = roots[root] ? join(roots[root], ...rest) : fixed[root];
+    if (!file || !existsSync(file)) {
+      response.statusCode = 404;
+      return response.end();
+    }
+    response.setHeader("Content-Type", types[extname(file)] ?? "application/octet-stream");
+    response.end(readFileSync(file));
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const profile = mkdtempSync(join(tmpdir(), "chromium-"));
+  const browser = spawn(process.env.CHROMIUM ?? "chromium", ["--headless=new", "--no-sandbox", "--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader",
+    `--user-data-dir=${profile}`, "--no-first-run", "--disable-background-networking", `http://127.0.0.1:${server.address().port}/webgpu.html`], { stdio: "ignore" });
+  for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => browser.kill());
+  const gone = new Promise((resolve) => browser.on("exit", () => resolve("Chromium has ended")).on("error", (e) => resolve(String(e))));
+  const early = await Promise.race([end, gone]);
+  if (early) console.log(early);
+  browser.kill();
+  await gone;
+  server.closeAllConnections();
+  server.close();
+  rmSync(profile, { recursive: true, force: true, maxRetries: 5 });
 }
 
 console.log(`${"model".padEnd(32)} onnxruntime-web ms  wavelane ms  ratio (above 1: wavelane is faster)  largest difference`);
-for (const name of readdirSync(folder).sort()) {
-  const data = new Uint8Array(readFileSync(join(folder, name, "model.onnx")));
-  const [a, b] = [await load(data, { device: "cpu" }), await ort.InferenceSession.create(data)];
-  const [x, y] = [{}, {}];
-  a.inputs.forEach((v, i) => {
-    const path = join(folder, name, "test_data_set_0", `input_${i}.pb`);
-    if (!existsSync(path)) return;
-    const t = readTensor(new Uint8Array(readFileSync(path)));
-    x[v.name] = tensor(t.data, t.shape);
-    y[v.name] = new ort.Tensor(t.name, t.data, t.shape);
-  });
-  const [got, want] = [await a.run(x), await b.run(y)];
-  let worst = 0;
-  for (const output of Object.keys(want)) {
-    const g = got[output].data, w = want[output].data;
-    if (g.length !== w.length) throw new Error(`${name}: ${output} has ${g.length} elements, ${w.length} there`);
-    for (let i = 0; i < w.length; i++) worst = Math.max(worst, Math.abs(Number(g[i]) - Number(w[i])));
-  }
-  const times = [];
-  for (let i = 0; i < Number(turns); i++) times.push([await timed(() => b.run(y)), await timed(() => a.run(x))]);
-  const [t, o, ratio] = [median(times.map(([t]) => t)), median(times.map(([, o]) => o)), median(times.map(([t, o]) => t / o))];
-  console.log(`${name.padEnd(32)} ${t.toFixed(2).padStart(18)}  ${o.toFixed(2).padStart(11)}  ${ratio.toFixed(2).padStart(5)}  ${worst.toExponential(1).padStart(30)}`);
-  a.close();
-  await b.release();
-}
+const webgpu = args.length < process.argv.length - 2;
+await (webgpu ? inChromium() : inNode());
 const size = (...files) => files.reduce((n, f) => n + gzipSync(readFileSync(f), { level: 9 }).length, 0);
 const modules = readdirSync(ours).filter((f) => f.endsWith(".js") && f !== "wavelane.js").map((f) => join(ours, f));
 const dist = (f) => join(theirs, "dist", f);
-console.log(`downloads, compressed: onnxruntime-web ${size(dist("ort.wasm.min.mjs"), dist("ort-wasm-simd-threaded.mjs"), dist("ort-wasm-simd-threaded.wasm"))} bytes, ` +
+const peer = webgpu ? ["ort.webgpu.min.mjs", "ort-wasm-simd-threaded.asyncify.mjs", "ort-wasm-simd-threaded.asyncify.wasm"]
+  : ["ort.wasm.min.mjs", "ort-wasm-simd-threaded.mjs", "ort-wasm-simd-threaded.wasm"];
+console.log(`downloads, compressed: onnxruntime-web ${size(...peer.map(dist))} bytes, ` +
   `wavelane/onnx ${size(join(ours, "wavelane-onnx.wasm"), ...modules)} bytes`);

@@ -173,11 +173,13 @@ func (m *Model) Inputs() []Value { return slices.Clone(m.inputs) }
 // Outputs lists the outputs, in the model's order.
 func (m *Model) Outputs() []Value { return slices.Clone(m.outputs) }
 
-// InferOutputs lists the outputs with the shapes that follow from those of the inputs, in the model's order. A dimension that depends on one of
+// InferOutputs lists the outputs of a model with the shapes that follow from those of the inputs, in the model's order. A dimension that depends on one of
 // the inputs has Size −1, and its Name is a sum of products of the names of the inputs' dimensions, such as "2*height + 1" or
 // "floor((height + 31)/32)"; input dimensions without a name are called by input and axis, "x[2]". Axes that are cut are taken to be long enough for it. What does not
 // follow, because it depends on data or is too long, is as in [Model.Outputs]; where that has a number, the number stays.
-func (m *Model) InferOutputs() []Value {
+//
+// It is a function, so that programs that do not call it do not contain it.
+func InferOutputs(m *Model) []Value {
 	in := make([][]*symbolic.Int, len(m.inputs))
 	for i, v := range m.inputs {
 		if v.Shape != nil {
@@ -195,7 +197,7 @@ func (m *Model) InferOutputs() []Value {
 		}
 	}
 	out := m.Outputs()
-	for i, shape := range m.program.Infer(in) {
+	for i, shape := range exec.Infer(m.program, in) {
 		v := &out[i]
 		if v.Type == Undefined || shape == nil || v.Shape != nil && len(v.Shape) != len(shape) {
 			continue

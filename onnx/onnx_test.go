@@ -100,7 +100,7 @@ func TestInferOutputs(t *testing.T) {
 			message{}.text(1, "xx").bytes(2, message{}.bytes(1, message{}.int(1, float32Type)))},
 	})
 	var shapes [][]onnx.Dim
-	for _, v := range m.InferOutputs() {
+	for _, v := range onnx.InferOutputs(m) {
 		shapes = append(shapes, v.Shape)
 	}
 	require.Equal(t, [][]onnx.Dim{{{Size: -1, Name: "floor(n/2)"}, {Size: 3}, {Size: -1, Name: "n"}}, {{Size: 9}, {Size: -1, Name: "z[0]"}},

@@ -111,7 +111,7 @@ func listONNX(m *onnx.Model) *onnxListing {
 		}
 		return out
 	}
-	l := &onnxListing{Producer: m.Producer(), Opsets: m.Opsets(), Inputs: values(m.Inputs()), Outputs: values(m.InferOutputs()),
+	l := &onnxListing{Producer: m.Producer(), Opsets: m.Opsets(), Inputs: values(m.Inputs()), Outputs: values(onnx.InferOutputs(m)),
 		Operators: m.Operators(), Lacks: append([]string{}, m.Lacks()...)}
 	l.Parameters, l.Bytes = m.Parameters()
 	return l

@@ -95,7 +95,7 @@ func (f *inference) value(name string) *inferred {
 
 // Infer returns the shapes of the model's outputs, nil where the number of axes is not known, and nil dimensions. Inputs are the shapes of
 // the model's, likewise.
-func (p *Program) Infer(inputs [][]*symbolic.Int) [][]*symbolic.Int {
+func Infer(p *Program, inputs [][]*symbolic.Int) [][]*symbolic.Int {
 	in := make([]*inferred, len(inputs))
 	for i, s := range inputs {
 		if s != nil {

@@ -10,8 +10,19 @@ import (
 	"github.com/wavelane/wavelane/onnx/internal/symbolic"
 )
 
-// inferenceRules is how the shapes of operators' results follow from operands. Those that are not here have results of unknown shape.
-var inferenceRules = sync.OnceValue(func() map[string]func(c *inferring) []*inferred {
+var (
+	inferenceOnce  sync.Once
+	inferenceTable map[string]func(c *inferring) []*inferred
+)
+
+// inferenceRules is how the shapes of operators' results follow from operands. Those that are not here have results of unknown shape. The
+// table is not the value of a variable from the start, so that programs that do not infer shapes do not contain it.
+func inferenceRules() map[string]func(c *inferring) []*inferred {
+	inferenceOnce.Do(func() { inferenceTable = newInferenceRules() })
+	return inferenceTable
+}
+
+func newInferenceRules() map[string]func(c *inferring) []*inferred {
 	rules := map[string]func(c *inferring) []*inferred{}
 	add := func(rule func(c *inferring) []*inferred, names string) {
 		for n := range strings.FieldsSeq(names) {
@@ -60,7 +71,7 @@ var inferenceRules = sync.OnceValue(func() map[string]func(c *inferring) []*infe
 	add(inferBlocks(-1), "SpaceToDepth")
 	add(inferRecurrent, "LSTM GRU RNN")
 	return rules
-})
+}
 
 func likeOperand(c *inferring) []*inferred {
 	x := c.ranked(0)

@@ -51,11 +51,11 @@ func (m *matcher) hotProduct(n *Node) *hotProduct {
 
 // node is one node for the product. Where its operands turn out to be others than it looked like, it runs the nodes that it is made of.
 func (p *hotProduct) node() (whole *Node, parts []*Node) {
-	parts = append(slices.Clone(p.expands), p.hot)
-	for _, c := range slices.Backward(p.casts) {
-		parts = append(parts, c)
+	parts = append(append([]*Node{}, p.expands...), p.hot)
+	for i := len(p.casts) - 1; i >= 0; i-- {
+		parts = append(parts, p.casts[i])
 	}
-	body := &Graph{Nodes: append(slices.Clone(parts), p.product), Weights: map[string]*Value{}, values: map[string]int{}}
+	body := &Graph{Nodes: append(append([]*Node{}, parts...), p.product), Weights: map[string]*Value{}, values: map[string]int{}}
 	made := map[string]bool{}
 	var inputs []string
 	for _, n := range body.Nodes {
@@ -93,8 +93,8 @@ func (p *hotProduct) gathered(w *walk) ([]*Value, error) {
 	if r == nil {
 		return nil, nil
 	}
-	for _, cast := range slices.Backward(p.casts) {
-		switch r.kind = host.Kind((&call{Node: cast}).int("to", 0)); {
+	for i := len(p.casts) - 1; i >= 0; i-- {
+		switch r.kind = host.Kind((&call{Node: p.casts[i]}).int("to", 0)); {
 		case r.kind == host.Bool, r.kind == host.Double, r.kind.IsInteger(), deviceFloat(r.kind): // these have 0 and 1
 		default:
 			return nil, nil
@@ -105,10 +105,14 @@ func (p *hotProduct) gathered(w *walk) ([]*Value, error) {
 	}
 	rows := w.s.derive(weights, "rows and one of zeros", func(t *host.Tensor) *host.Tensor {
 		x := t.F32s()
-		if slices.ContainsFunc(x, func(x float32) bool { return x-x != 0 }) {
-			return host.New(t.Kind, 0, t.Shape[1])
+		for _, v := range x {
+			if v-v != 0 {
+				return host.New(t.Kind, 0, t.Shape[1])
+			}
 		}
-		return host.FromF32s(t.Kind, append(slices.Clone(x), make([]float32, t.Shape[1])...), t.Shape[0]+1, t.Shape[1])
+		out := make([]float32, len(x)+t.Shape[1])
+		copy(out, x)
+		return host.FromF32s(t.Kind, out, t.Shape[0]+1, t.Shape[1])
 	})
 	if rows.shape[0] == 0 {
 		return nil, nil
@@ -166,7 +170,7 @@ func indices(v *Value) bool {
 func (p *hotProduct) counted(w *walk, count int) *oneHotRows {
 	ids, depth, values := w.tensor(p.hot.Inputs[0]), w.tensor(p.hot.Inputs[1]), w.tensor(p.hot.Inputs[2])
 	if !indices(ids) || depth == nil || !depth.known || depth.t.Len() != 1 || depth.t.Ints()[0] != int64(count) ||
-		values == nil || !values.known || !values.kind.IsInteger() && !deviceFloat(values.kind) || !slices.Equal(values.t.Floats(), []float64{0, 1}) {
+		values == nil || !values.known || !values.kind.IsInteger() && !deviceFloat(values.kind) || !zeroOne(values.t.Floats()) {
 		return nil
 	}
 	if axis, err := (&call{Node: p.hot}).axis("axis", -1, len(ids.shape)+1); err != nil || axis != len(ids.shape) {
@@ -175,21 +179,27 @@ func (p *hotProduct) counted(w *walk, count int) *oneHotRows {
 	return &oneHotRows{ids: ids, shape: ids.shape, wrap: true, kind: values.kind}
 }
 
+func zeroOne(x []float64) bool { return len(x) == 2 && x[0] == 0 && x[1] == 1 }
+
 // compared looks at the operands of Equal: indices, which are repeated along the last axis, and as many consecutive numbers as there are rows.
 func (p *hotProduct) compared(w *walk, count int) *oneHotRows {
 	var sides [2]*Value
 	var shapes [2][]int
 	for i, name := range p.hot.Inputs {
-		e := slices.IndexFunc(p.expands, func(e *Node) bool { return e.Outputs[0] == name })
-		if e >= 0 {
-			name = p.expands[e].Inputs[0]
+		var expand *Node
+		for _, e := range p.expands {
+			if e.Outputs[0] == name {
+				expand = e
+				name = e.Inputs[0]
+				break
+			}
 		}
 		if sides[i] = w.tensor(name); sides[i] == nil {
 			return nil
 		}
 		shapes[i] = sides[i].shape
-		if e >= 0 {
-			to := w.tensor(p.expands[e].Inputs[1])
+		if expand != nil {
+			to := w.tensor(expand.Inputs[1])
 			if to == nil || !to.known || !to.kind.IsInteger() {
 				return nil
 			}

@@ -58,27 +58,6 @@ func BenchmarkRoundTrip(b *testing.B) {
 	}
 }
 
-// Starting a compiled program of 1,000 dispatches: what recording one costs.
-func BenchmarkRecord(b *testing.B) {
-	d := open(b)
-	const steps = 1000
-	x, err := program.ExecutorOf(d).Compile(b.Context(), chain(b, affine(b, d), 64, steps))
-	require.NoError(b, err)
-	defer x.Close()
-	in, out := make([]float32, 64), make([]float32, 64)
-	require.NoError(b, runOnce(x, in, out))
-	var start time.Duration
-	runs := 0
-	for b.Loop() {
-		t := time.Now()
-		f := x.Start(&program.IO{Host: []any{in}, Read: []any{out}})
-		start += time.Since(t)
-		runs++
-		require.NoError(b, f.Await(ctx))
-	}
-	b.ReportMetric(float64(start.Nanoseconds())/float64(runs*steps), "ns/dispatch")
-}
-
 // 16 operations on 1M elements: one submission against sixteen.
 func BenchmarkChain(b *testing.B) {
 	const n, steps = 1 << 20, 16

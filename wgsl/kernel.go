@@ -21,6 +21,9 @@ type Kernel struct {
 	Uniform   int // bytes, a multiple of 16, at most 256
 	Workgroup [3]uint32
 	Shared    int // bytes of workgroup memory, for checking against the limit
+	// Finite says that its loops end whatever the data are, so that a compiler need not count their iterations. Those of the library's own
+	// operations do; of the kernels of users it is not known.
+	Finite bool
 }
 
 // Caps is what code selection depends on: the granted limits and features of a device.

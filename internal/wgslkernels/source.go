@@ -56,7 +56,7 @@ func cached(key string, make func() *wgsl.Kernel) *wgsl.Kernel {
 		return k
 	}
 	k := make()
-	k.Key = key
+	k.Key, k.Finite = key, true
 	if k.Entry == "" {
 		k.Entry = "main"
 	}

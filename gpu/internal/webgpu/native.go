@@ -427,7 +427,12 @@ func (d *native) NewPipeline(k *wgsl.Kernel) (Object, error) {
 	label := wgpu.View(k.Key)
 	f.Source = wgpu.ShaderSourceWGSL{Chain: wgpu.ChainedStruct{SType: wgpu.SType_ShaderSourceWGSL}, Code: wgpu.View(source)}
 	f.Module = wgpu.ShaderModuleDescriptor{NextInChain: wgpu.Address(&f.Source), Label: label}
-	module := f.Call(l.DeviceCreateShaderModule, d.device, wgpu.Address(&f.Module))
+	var module uintptr
+	if k.Finite && l.DeviceCreateShaderModuleTrusted != 0 {
+		module = f.Call(l.DeviceCreateShaderModuleTrusted, d.device, wgpu.Address(&f.Module), uintptr(l.ABI.ShaderRuntimeChecks_BoundsChecks))
+	} else {
+		module = f.Call(l.DeviceCreateShaderModule, d.device, wgpu.Address(&f.Module))
+	}
 	defer wgpu.Call(l.ShaderModuleRelease, module)
 	if f.Failed() { // going on with an invalid module ends the process
 		return nil, pipelineError(k, f)

@@ -9,9 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// openSoftware opens a software adapter.
-func openSoftware(t *testing.T) Driver {
-	list, err := Adapters(t.Context(), "")
+// openSoftware opens a software adapter by a library, "" for the one that programs use.
+func openSoftware(t testing.TB, library string) Driver {
+	t.Helper()
+	list, err := Adapters(t.Context(), library)
 	require.NoError(t, err)
 	i := slices.IndexFunc(list, func(a Adapter) bool { return a.Type == softwareAdapter })
 	require.GreaterOrEqual(t, i, 0, "no software adapter")
@@ -23,7 +24,7 @@ func openSoftware(t *testing.T) Driver {
 
 // Calls that the layers above would not make are errors of the library, not the end of the process.
 func TestDriverErrors(t *testing.T) {
-	d := openSoftware(t)
+	d := openSoftware(t, "")
 	_, err := d.NewBuffer(StorageBuffer, 1<<60)
 	require.Error(t, err)
 	a, err := d.NewBuffer(StorageBuffer, 256)

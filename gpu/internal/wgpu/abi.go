@@ -69,11 +69,13 @@ type ABI struct {
 	FeatureName_ShaderF16      uint32
 	arraySize                  bool // a layout entry has bindingArraySize, in its middle
 	workDoneText               bool // that callback has a message
+	// What checks a trusted shader keeps, where there is that function; 0 where there is none.
+	ShaderRuntimeChecks_BoundsChecks uint32
 }
 
 // abis are the versions that fit.
 var abis = []ABI{
-	{Major: 29, SType_InstanceExtras: 0x30004, FeatureName_TimestampQuery: 9, FeatureName_ShaderF16: 11, arraySize: true, workDoneText: true},
+	{Major: 29, SType_InstanceExtras: 0x30004, FeatureName_TimestampQuery: 9, FeatureName_ShaderF16: 11, arraySize: true, workDoneText: true, ShaderRuntimeChecks_BoundsChecks: 1},
 	{Major: 27, SType_InstanceExtras: 0x30006, FeatureName_TimestampQuery: 3, FeatureName_ShaderF16: 10},
 }
 

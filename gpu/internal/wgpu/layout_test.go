@@ -86,6 +86,9 @@ func TestLayout(t *testing.T) {
 			}
 			constants := map[string]uint64{"SType_InstanceExtras": uint64(abi.SType_InstanceExtras),
 				"FeatureName_TimestampQuery": uint64(abi.FeatureName_TimestampQuery), "FeatureName_ShaderF16": uint64(abi.FeatureName_ShaderF16)}
+			if checks := abi.ShaderRuntimeChecks_BoundsChecks; checks != 0 {
+				constants["ShaderRuntimeChecks_BoundsChecks"] = uint64(checks)
+			}
 			for name, value := range constantsOf(t) {
 				constants[name] = value
 			}

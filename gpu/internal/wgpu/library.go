@@ -19,6 +19,8 @@ type Library struct {
 	Version Version
 	Path    string // as it was asked for, "" for the archive in the program
 	ABI     *ABI
+	// DeviceCreateShaderModuleTrusted leaves out what is not asked for in its third argument; 0 in version 27.
+	DeviceCreateShaderModuleTrusted uintptr
 	// survives reports whether a panic of the library is an error of the call. Otherwise it ends the process.
 	survives bool
 }
@@ -136,6 +138,12 @@ func check(path string, lookUp func(string) uintptr) (*Library, error) {
 	}
 	if err := l.fill(lookUp); err != nil {
 		return nil, err
+	}
+	if l.ABI.ShaderRuntimeChecks_BoundsChecks != 0 {
+		const name = "wgpuDeviceCreateShaderModuleTrusted"
+		if l.DeviceCreateShaderModuleTrusted = lookUp(name); l.DeviceCreateShaderModuleTrusted == 0 {
+			return nil, errors.New("it lacks " + name)
+		}
 	}
 	Call(l.SetLogLevel, LogLevel_Off)
 	return l, nil

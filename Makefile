@@ -156,8 +156,9 @@ arm64:
 ifneq ($(HOSTARCH),arm64)
 	@# What imports cuda or gpu is linked dynamically, and the emulator has no libraries of its processor.
 	WAVELANE_SAMPLE=$(EMULATED_SAMPLE) CGO_ENABLED=0 GOARCH=arm64 $(TEST) -short -tags nocuda,nogpu -exec "$(QEMU)" $(PORTABLE)
-	@# An argument by value, with a compiler and a C library of that processor.
+	@# Arguments by value and callbacks, with a compiler and a C library of that processor.
 	CC=aarch64-linux-gnu-gcc QEMU_LD_PREFIX=/usr/aarch64-linux-gnu CGO_ENABLED=0 GOARCH=arm64 $(TEST) -exec "$(QEMU)" ./dist/internal/nccl
+	CC=aarch64-linux-gnu-gcc QEMU_LD_PREFIX=/usr/aarch64-linux-gnu CGO_ENABLED=0 GOARCH=arm64 $(TEST) -exec "$(QEMU)" -run '^TestStub$$' ./gpu/internal/webgpu
 endif
 
 node:

@@ -1,4 +1,4 @@
-// Package gpu is the WebGPU device: Vulkan, Metal and DX12 through wgpu-native, and the browser's WebGPU for GOOS=js, behind one
+// Package gpu is the WebGPU device: Vulkan, Metal and Direct3D 12 through wgpu-native, and the browser's WebGPU for GOOS=js, behind one
 // API with typed errors.
 //
 // [Open] gives a [Device]. Every operation of the catalogue is a method of it, on slices of host memory; each call is a

@@ -12,7 +12,7 @@ import (
 // AdapterType is the kind of hardware, or software, that an adapter is.
 type AdapterType string
 
-// Adapter types. Only software adapters are left out of the automatic choice.
+// Adapter types. Software adapters are left out of the automatic choice, and so are those of Direct3D 12, whatever their type.
 const (
 	Discrete   AdapterType = "discrete"
 	Integrated AdapterType = "integrated"
@@ -68,6 +68,10 @@ func (a AdapterInfo) Caps() wgsl.Caps {
 	c.Software = a.Type == Software
 	return c
 }
+
+// onDirect3D reports whether an adapter is one of Direct3D 12, whose compiler refuses some kernels and takes minutes for others: those are
+// opened only by their index.
+func (a AdapterInfo) onDirect3D() bool { return a.Backend == "dx12" }
 
 func (a AdapterInfo) String() string {
 	s := fmt.Sprintf("%d: %s (%s, %s", a.Index, a.Name, a.Type, a.Backend)

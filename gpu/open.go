@@ -3,6 +3,7 @@ package gpu
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/wavelane/wavelane/compute"
@@ -56,7 +57,7 @@ func Available(ctx context.Context) error {
 	return err
 }
 
-// Open opens a device: by default the fastest hardware adapter, with all the limits it offers. Errors wrap
+// Open opens a device: by default the fastest hardware adapter of Vulkan or Metal, with all the limits it offers. Errors wrap
 // compute.ErrUnavailable (no such adapter; the text lists those there are), compute.ErrUnsupported (limits or features
 // beyond the adapter) or compute.ErrArgument (an option out of range). When ctx ends first it returns ctx.Err().
 func Open(ctx context.Context, opts ...Option) (*Device, error) {
@@ -130,7 +131,7 @@ func choose(list []AdapterInfo, c *config) (AdapterInfo, error) {
 	}
 	rank := func(a AdapterInfo) int { // lower is better, negative is out
 		switch {
-		case (a.Type == Software) != c.software:
+		case (a.Type == Software) != c.software || a.onDirect3D():
 			return -1
 		case a.Type == Software:
 			return 0
@@ -146,6 +147,9 @@ func choose(list []AdapterInfo, c *config) (AdapterInfo, error) {
 		if r := rank(a); r >= 0 && (best < 0 || r < rank(list[best])) {
 			best = i
 		}
+	}
+	if best < 0 && slices.ContainsFunc(list, AdapterInfo.onDirect3D) {
+		return none("no Vulkan adapter; one of Direct3D 12 is opened only when its index is asked for with WithAdapter")
 	}
 	if best < 0 && c.software {
 		return none("no software adapter; on Debian and Ubuntu install mesa-vulkan-drivers")

@@ -46,7 +46,8 @@ func newConfig(opts []Option) (*config, error) {
 	return c, nil
 }
 
-// WithAdapter opens the adapter of that index in the list of [Adapters]. A software adapter needs [WithSoftware] as well.
+// WithAdapter opens the adapter of that index in the list of [Adapters]. A software adapter needs [WithSoftware] as well. Adapters of
+// Direct3D 12 are opened in no other way.
 func WithAdapter(index int) Option {
 	return func(c *config) error {
 		if index < 0 {

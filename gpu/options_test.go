@@ -44,6 +44,8 @@ func TestChoose(t *testing.T) {
 	weak := AdapterInfo{Name: "weak", Type: Integrated}
 	fast := AdapterInfo{Name: "fast", Type: Discrete}
 	cloud := AdapterInfo{Name: "cloud", Type: Virtual}
+	direct := AdapterInfo{Name: "direct", Type: Discrete, Backend: "dx12"}
+	warp := AdapterInfo{Name: "warp", Type: Software, Backend: "dx12"}
 	number := func(list ...AdapterInfo) []AdapterInfo {
 		for i := range list {
 			list[i].Index = i
@@ -62,6 +64,10 @@ func TestChoose(t *testing.T) {
 		"virtual last":          {number(cloud, soft, weak), nil, "weak"},
 		"virtual":               {number(soft, cloud), nil, "cloud"},
 		"first of equals":       {number(fast, AdapterInfo{Name: "second", Type: Discrete}), nil, "fast"},
+		"not Direct3D":          {number(direct, warp, weak, soft), nil, "weak"},
+		"only Direct3D":         {number(direct, warp), nil, "WithAdapter"},
+		"Direct3D by index":     {number(weak, direct), []Option{WithAdapter(1)}, "direct"},
+		"Direct3D's software":   {number(warp, soft), []Option{WithSoftware()}, "llvmpipe"},
 		"software only":         {number(soft), nil, "WithSoftware"},
 		"software asked":        {number(fast, soft), []Option{WithSoftware()}, "llvmpipe"},
 		"software missing":      {number(fast), []Option{WithSoftware()}, "no software adapter"},

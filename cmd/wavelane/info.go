@@ -107,7 +107,7 @@ func (r *report) write(w io.Writer) error {
 		l := a.Limits
 		fmt.Fprintf(table, "\ngpu:%d: %s\n", a.Index, a.Name)
 		kind := string(a.Type)
-		if a.Type == gpu.Software {
+		if a.Type == gpu.Software || a.Backend == "dx12" {
 			kind += ", opened only when asked for"
 		}
 		features := "none"

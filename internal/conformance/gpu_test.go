@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -19,9 +21,14 @@ import (
 	"github.com/wavelane/wavelane/wgsl"
 )
 
-// openSoftware opens the software adapter, which every machine that runs this suite must have.
+// openSoftware opens the software adapter, which every machine that runs this suite must have, or the one of the index WAVELANE_ADAPTER.
 func openSoftware(t testing.TB, note string, opts ...gpu.Option) (string, *gpu.Device) {
 	t.Helper()
+	if s := os.Getenv("WAVELANE_ADAPTER"); s != "" {
+		i, err := strconv.Atoi(s)
+		require.NoError(t, err)
+		opts = append(opts, gpu.WithAdapter(i))
+	}
 	d, err := gpu.Open(context.Background(), append([]gpu.Option{gpu.WithSoftware(), gpu.WithAutotune(compute.TuneOff)}, opts...)...)
 	require.NoError(t, err, "no software WebGPU adapter: 'scripts/setup test' installs the Vulkan loader and Mesa's software driver (packages libvulkan1 and mesa-vulkan-drivers)")
 	t.Cleanup(func() { require.NoError(t, d.Close()) })

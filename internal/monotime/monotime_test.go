@@ -23,4 +23,5 @@ func TestNow(t *testing.T) {
 	require.Less(t, least, 100*time.Microsecond)
 	require.InDelta(t, time.Since(other).Seconds(), passed.Seconds(), 0.1)
 	require.Equal(t, from+Time(time.Second), from.Add(time.Second))
+	require.Zero(t, testing.AllocsPerRun(100, func() { Since(from) }))
 }

@@ -18,7 +18,7 @@ var (
 // Now returns the current moment.
 func Now() Time {
 	var ticks int64
-	counter.Call(uintptr(unsafe.Pointer(&ticks)))
+	syscall.SyscallN(counter.Addr(), uintptr(unsafe.Pointer(&ticks))) // LazyProc.Call allocates
 	high, low := bits.Mul64(uint64(ticks), uint64(time.Second))
 	nanoseconds, _ := bits.Div64(high, low, uint64(frequency))
 	return Time(nanoseconds)

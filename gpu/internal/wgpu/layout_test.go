@@ -24,16 +24,20 @@ func headers(t *testing.T, major uint32) string {
 	return dir
 }
 
-// TestLayout has a C compiler say where the fields of every struct are and what every constant is, by the headers of each version.
+// TestLayout has a C compiler say where the fields of every struct are and what every constant is, by the headers of each version. Another one, for
+// the other systems, is given what it has said.
 func TestLayout(t *testing.T) {
 	structs := reflect.TypeFor[Structs]()
 	for i := range abis {
 		abi := &abis[i]
 		t.Run(fmt.Sprint(abi.Major), func(t *testing.T) {
-			want, lines := map[string]uint64{}, []string{}
+			want, lines, asserts := map[string]uint64{}, []string{}, []string{}
 			ask := func(value uint64, label, expression string) {
 				want[label] = value
 				lines = append(lines, fmt.Sprintf(`printf("%s %%llu\n", (unsigned long long)(%s));`, label, expression))
+				if !strings.HasPrefix(label, "constant:") { // the same everywhere, and some are variables to C
+					asserts = append(asserts, fmt.Sprintf(`_Static_assert((%s) == %d, "%s");`, expression, value, label))
+				}
 			}
 			seen := map[string]bool{}
 			var visit func(typ reflect.Type)
@@ -101,6 +105,9 @@ func TestLayout(t *testing.T) {
 				require.Equal(t, value, got[label], label)
 			}
 			require.Len(t, got, len(want))
+			for _, target := range []string{"aarch64-linux-gnu", "arm64-apple-macos11", "x86_64-apple-macos11", "x86_64-pc-windows-msvc", "aarch64-pc-windows-msvc"} {
+				assert(t, target, headers(t, abi.Major), asserts)
+			}
 		})
 	}
 }
@@ -129,6 +136,17 @@ func constantsOf(t *testing.T) map[string]uint64 {
 		}
 	}
 	return all
+}
+
+// assert has clang check these lines for another system, of which it needs nothing: it has the headers of C that every compiler has.
+func assert(t *testing.T, target, include string, lines []string) {
+	dir := t.TempDir()
+	source := filepath.Join(dir, "assert.c")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "math.h"), nil, 0o600))
+	text := "#include <stddef.h>\n#include \"webgpu.h\"\n#include \"wgpu.h\"\n" + strings.Join(lines, "\n") + "\n"
+	require.NoError(t, os.WriteFile(source, []byte(text), 0o600))
+	out, err := exec.Command("clang", "-target", target, "-std=c11", "-ffreestanding", "-fsyntax-only", "-I", include, "-I", dir, source).CombinedOutput()
+	require.NoError(t, err, "%s: %s", target, out)
 }
 
 // compile runs a program of these lines, and returns what it prints.

@@ -55,7 +55,7 @@ func lookUp(handle uintptr, name string) uintptr {
 }
 
 func thread() uintptr {
-	id, _, _ := getCurrentThreadID.Call()
+	id, _, _ := syscall.SyscallN(getCurrentThreadID.Addr()) // Call allocates an error, whose number is that of an earlier call
 	return id
 }
 

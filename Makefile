@@ -17,10 +17,10 @@ DAWN      := node --stack-size=8192 $(CURDIR)/wasm/npm/dawn.mjs
 WASM_EXEC := $(shell $(GO) env GOROOT)/lib/wasm/go_js_wasm_exec
 
 .DEFAULT_GOAL := help
-.PHONY: check windows arm64 node help setup demo bench gpu-bundle wasm-package site serve test lint cross unit modules conformance loaded race portable browser dawn generate proofs proofs-kernels proofs-misuse proofs-programs fuzz ptx-diff ptxas-check
+.PHONY: check windows direct3d mesa arm64 node help setup demo bench gpu-bundle wasm-package site serve test lint cross unit modules conformance loaded race portable browser dawn generate proofs proofs-kernels proofs-misuse proofs-programs fuzz ptx-diff ptxas-check
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## install what the demo and the tests need (Debian, Ubuntu), or say what to install
 	scripts/setup test
@@ -134,15 +134,41 @@ loaded: # without cgo, with the WebGPU library that scripts/setup has fetched
 	cd internal/conformance && $(TEST) -short -run '^(TestWebGPU|TestWebGPUExtensions)$$'
 
 # Packages whose tests need nothing of the host, such as a C compiler.
-WINDOWS := ./compute ./quant ./lz4 ./internal/monotime ./internal/route ./batch ./cuda/internal/softgpu ./gpu
+WINDOWS := ./compute ./quant ./lz4 ./internal/monotime ./internal/route ./internal/simd/pool ./simd ./batch ./cuda/internal/softgpu ./gpu
+WINE    := $(CURDIR)/scripts/wine
+ON_WGPU := ^(TestWebGPU|TestWebGPUExtensions)$$
 
+# The suite runs by both libraries; of its cases for each operation, as in 'loaded', one in so many.
 windows: export GOOS := windows
 windows: export CGO_ENABLED := 0
 windows: export WAVELANE_WGPU := Z:$(CURDIR)/out/wgpu/windows/wgpu_native.dll
+windows: export WAVELANE_SAMPLE := $(LOADED_SAMPLE)
 windows: ## tests of Windows programs, WebGPU's over Vulkan, under Wine 10 in a root that scripts/wine builds (2.2 GB)
 	scripts/wine build
 	[ -e out/wgpu/windows/wgpu_native.dll ] || scripts/wgpu out/wgpu/windows windows-amd64
-	$(TEST) $(TRIM) -short -p 1 -exec $(CURDIR)/scripts/wine $(WINDOWS)
+	$(GO) run $(TRIM) -exec $(WINE) ./cmd/wavelane wgpu '$(WAVELANE_WGPU)'
+	$(GO) run $(TRIM) -exec $(WINE) ./cmd/wavelane info
+	$(GO) run $(TRIM) -exec $(WINE) ./examples/quickstart -software
+	$(TEST) $(TRIM) -short -p 1 -exec $(WINE) $(WINDOWS)
+	$(TEST) $(TRIM) -short -exec $(WINE) -run '^(TestOpen|TestOptions|TestKernel|TestLaunches)' ./cuda
+	cd internal/conformance && $(TEST) $(TRIM) -short -exec $(WINE) -run '^(TestCPU|TestCUDASoftware)$$|$(ON_WGPU)'
+	cd internal/conformance && WAVELANE_WGPU=linked CGO_ENABLED=1 CC=x86_64-w64-mingw32-gcc $(TEST) $(TRIM) -short -exec $(WINE) -run '$(ON_WGPU)'
+
+# Microsoft's compiler comes with Dawn. With dxcompiler.dll beside it there is no adapter.
+direct3d: export GOOS := windows
+direct3d: export CGO_ENABLED := 0
+direct3d: ## the suite over Direct3D 12, by Microsoft's FXC on Wine's vkd3d, after make windows; kernels that FXC refuses fail
+	rm -rf out/direct3d && mkdir -p out/direct3d
+	cp wasm/npm/node_modules/webgpu/dist/win32-x64/d3dcompiler_47.dll out/direct3d
+	$(TEST) $(TRIM) -c -o out/direct3d/conformance.exe ./internal/conformance
+	cd internal/conformance && WAVELANE_WGPU='Z:$(CURDIR)/out/wgpu/windows/wgpu_native.dll' WAVELANE_ADAPTER=1 WAVELANE_SAMPLE=400 \
+		$(WINE) $(CURDIR)/out/direct3d/conformance.exe -test.short -test.timeout 45m -test.run '^TestWebGPU$$'
+
+mesa: export WAVELANE_SAMPLE := $(LOADED_SAMPLE)
+mesa: ## the suite on the software adapter of Mesa 25, by both WebGPU libraries, in the root that scripts/wine builds
+	scripts/wine build
+	cd internal/conformance && WAVELANE_WGPU=linked $(TEST) -short -exec '$(WINE) linux' -run '$(ON_WGPU)'
+	cd internal/conformance && WAVELANE_WGPU=$(CURDIR)/out/wgpu/29/libwgpu_native.so $(TEST) -short -exec '$(WINE) linux' -run '$(ON_WGPU)'
 
 race: # with the race detector
 	CGO_ENABLED=1 $(TEST) -race -short -skip '^TestConformance' $(RACE)

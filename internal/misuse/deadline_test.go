@@ -235,7 +235,7 @@ const spinWGSL = `
 func openWebGPU(t *testing.T) *target {
 	ctx := t.Context()
 	open := func(ctx context.Context) (*gpu.Device, error) {
-		return gpu.Open(ctx, gpu.WithSoftware(), gpu.WithTuneCache(t.TempDir()))
+		return gpu.Open(ctx, gpu.WithSoftware(), gpu.WithTuneCache(cacheDir(t)))
 	}
 	d := must[*gpu.Device](t)(open(ctx))
 	k := must[*gpu.Kernel](t)(gpu.NewKernel(ctx, d, gpu.KernelDesc{WGSL: spinWGSL, Bindings: []wgsl.Access{wgsl.ReadWrite}, Workgroup: [3]uint32{64, 1, 1}}))
@@ -287,7 +287,7 @@ func openChecked(t *testing.T) *target { return openSoftware(t, cuda.SoftwareOpt
 
 func openSoftware(t *testing.T, o ...cuda.SoftwareOptions) *target {
 	open := func(ctx context.Context) (*cuda.Device, error) {
-		return cuda.Open(ctx, cuda.WithSoftware(o...), cuda.WithCache(t.TempDir()))
+		return cuda.Open(ctx, cuda.WithSoftware(o...), cuda.WithCache(cacheDir(t)))
 	}
 	d := must[*cuda.Device](t)(open(t.Context()))
 	m := must[*cuda.Module](t)(d.Load(spinPTX))

@@ -2,7 +2,9 @@ package misuse
 
 import (
 	"context"
+	"os"
 	"testing"
+	"time"
 
 	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/compute"
@@ -23,6 +25,26 @@ type machine struct {
 	strange []compute.Tensor // nil, closed, and of other devices
 }
 
+// cacheDir is a directory for what a device keeps. Unlike t.TempDir's it may still be written to when the test ends: closing a device
+// waits for no call, not for those either that were left at their deadlines.
+func cacheDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "misuse")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for range 100 {
+			if err = os.RemoveAll(dir); err == nil {
+				return
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		t.Error(err)
+	})
+	return dir
+}
+
 // machines opens the CPU, a software WebGPU adapter, and the software GPU of CUDA.
 func machines(t *testing.T) []*machine {
 	t.Helper()
@@ -37,7 +59,7 @@ func machines(t *testing.T) []*machine {
 		t.Fatal("no software WebGPU adapter: 'scripts/setup test' installs one: ", err)
 	}
 	t.Cleanup(func() { g.Close() })
-	n, err := cuda.Open(ctx, cuda.WithSoftware(), cuda.WithCache(t.TempDir()), cuda.WithMemoryLimit(memory))
+	n, err := cuda.Open(ctx, cuda.WithSoftware(), cuda.WithCache(cacheDir(t)), cuda.WithMemoryLimit(memory))
 	if err != nil {
 		t.Fatal(err)
 	}

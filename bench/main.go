@@ -107,7 +107,9 @@ func collect(progress io.Writer, chosen []Case, p plan, only int, tiers bool) (*
 				return nil, err
 			}
 			defer w.close()
-			w.only = func(c Case) bool { return !c.quantised || c.Bytes > 0 } // many rows take plain Go a minute
+			w.only = func(c Case) bool { // plain Go takes minutes for the largest products
+				return (!c.quantised || c.Bytes > 0) && (c.Flops < 1e10 || tier != "scalar")
+			}
 			workers = append(workers, w)
 		}
 	}

@@ -99,28 +99,28 @@ func (v *Convolution) Plan(d catalogue.ConvDims, act compute.Activation, threads
 	}
 }
 
-// cut chooses the band: as much as a part of L2 holds, but enough units for all threads.
+// cut chooses the band: as much as a part of L2 holds, but enough units for all threads, and such that none waits for the others.
 func (v *Convolution) cut(above, threads int) {
 	const most = 1 << 16 // elements that are spread out
 	mr, nr := gemm.TileSize()
 	least := 1
 	if v.product {
-		least = CeilDiv(4*nr, v.OutW)
+		least = CeilDiv(leastColumns, v.OutW)
 	}
 	least = min(least, v.OutH)
 	images := v.N * v.Groups
 	v.band = most/max(1, v.perGroup*len(v.rests[0])*len(v.rests[1])*v.wide) - above
 	units := 1
 	if work := float64(v.N*v.OutC) * float64(v.pixels) * (0.01*float64(v.taps) + v.FinishNS); threads > 1 && work > SplitTime {
-		units = 4 * threads
+		units = min(4, max(1, int(work/unitTime)/threads)) * threads
 	}
 	v.band = min(v.band, CeilDiv(v.OutH, CeilDiv(units, images)))
 	v.band = min(max(v.band, least), v.OutH)
-	if v.product && v.band < v.OutH { // fill the last panel of columns well
-		best, waste := v.band, 1.0
-		for b := v.band; b >= max(least, v.band/2); b-- {
-			if n := b * v.OutW; float64(Padded(n, nr)-n)/float64(n) < waste {
-				best, waste = b, float64(Padded(n, nr)-n)/float64(n)
+	if v.product {
+		best, least := v.band, max(least, v.band/2)
+		for b := v.band - 1; b >= least; b-- {
+			if v.columns(b, images, threads, nr) < v.columns(best, images, threads, nr) {
+				best = b
 			}
 		}
 		v.band = best
@@ -128,8 +128,24 @@ func (v *Convolution) cut(above, threads int) {
 	v.bands = CeilDiv(v.OutH, v.band)
 	v.parts = 1
 	if v.product {
-		v.parts = max(1, min(CeilDiv(units, images*v.bands), v.outs/(4*mr)))
+		v.parts = max(1, min(CeilDiv(min(units, threads), images*v.bands), v.outs/(4*mr))) // each gathers the panels for itself
 	}
+}
+
+// leastColumns is the least width of a band: a narrower one takes longer to read the weights than to multiply them.
+const leastColumns = 96
+
+// unitTime is how long a unit takes at least, in ns, while each thread has one: short bands read the weights more often.
+const unitTime = 140_000
+
+// columns is how many columns of panels, which the last of a band need not fill, a thread computes if bands have so many rows.
+func (v *Convolution) columns(band, images, threads, nr int) int {
+	whole, rest := images*(v.OutH/band), 0
+	if left := v.OutH % band; left > 0 {
+		rest = images * Padded(left*v.OutW, nr)
+	}
+	each := Padded(band*v.OutW, nr)
+	return max(CeilDiv(whole*each+rest, threads), CeilDiv(whole, threads)*each)
 }
 
 // spreadSize is the number of elements that a band needs.

@@ -13,7 +13,7 @@ type Windows struct {
 	Offsets     []int32
 	Width, Step int
 	LDC         int
-	Once        bool // few columns: A is packed when it is used, not before
+	Once        bool // few columns: A is not packed before
 
 	s          *shape
 	kc, height int // steps of the inner dimension and rows in a block
@@ -85,7 +85,7 @@ func (w *Windows) Multiply(c, a, x []float32, n, lo, hi int, stop *atomic.Bool) 
 		group = roundUp(n, s.nr) // every block of A meets all panels, so that it is read once
 	}
 	own := 0
-	if w.Once {
+	if w.Once && !s.column {
 		own = w.blockSize()
 	}
 	buffer := borrow(w.kc*group + s.mr*s.nr + own)
@@ -103,12 +103,17 @@ func (w *Windows) Multiply(c, a, x []float32, n, lo, hi int, stop *atomic.Bool) 
 			panels := (*buffer)[:t.K*roundUp(cols, s.lanes)]
 			for i := lo; i < hi; i++ {
 				from, to := w.Rows(i, i+1)
-				if w.Once {
-					s.packA(block, a[from*w.AM+k:], w.AM, 1, to-from, t.K)
-				} else {
-					block = a[(k/w.kc*w.Down()+i)*w.blockSize():]
+				y, rows := c[from*w.LDC+j:], to-from
+				switch {
+				case w.Once && s.column: // packing A would take as long as its few columns do
+					t.AI, t.AK = w.AM, 1
+					s.tiles(&t, a[from*w.AM+k:], w.AM, panels, y, rows, cols, spare)
+				case w.Once:
+					s.packA(block, a[from*w.AM+k:], w.AM, 1, rows, t.K)
+					s.block(&t, block, panels, y, rows, cols, spare)
+				default:
+					s.block(&t, a[(k/w.kc*w.Down()+i)*w.blockSize():], panels, y, rows, cols, spare)
 				}
-				s.block(&t, block, panels, c[from*w.LDC+j:], to-from, cols, spare)
 			}
 		}
 		t.Beta = 1

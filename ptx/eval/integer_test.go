@@ -409,7 +409,7 @@ func TestPrmt(t *testing.T) {
 // TestErrors: what is not here says so.
 func TestErrors(t *testing.T) {
 	for _, code := range fields(`add.s16.sat add.sat.u32 add.rn.s32 add.frobnicate.f32 mul.s32 mul.wide.u64 shf.b32 prmt.b32.x4 ld.f32
-		add.cc.u32 lop3.b32 div.f32 ex2.f32 ex2.approx.f64 rcp.approx.f64 min.ftz.f64 max.NaN.f64 abs.u32 cvta.global.u64 vmad.u32.u32.u32
+		add.cc.u32 lop3.b32 div.f32 ex2.f32 ex2.approx.f64 rcp.approx.f64 min.ftz.f64 max.NaN.f64 abs.u32 cvta.global.u64 vmad.u32.u32.u32.add
 		max.xorsign.f32 bfe.b32 setp.f32 setp.lt.b32 setp.lo.s32 setp.num.s32 cvt.f32 slct.f32.u32 dp4a.u32 testp.f32 add`) {
 		for sources := range 5 {
 			f, err := Of(instr(code, sources))

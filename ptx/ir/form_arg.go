@@ -11,7 +11,7 @@ import (
 //
 //	d  register written             D  the same, or _           _  _ only
 //	s  register or constant         r  register
-//	S  as s, or special register    y  address of a variable, or a function
+//	S  as s, or special register    y  address of a variable, or a function    N  as s, or -r
 //	v  register or, by .v2 and its like, vector of registers written, or _    V  the same with s read
 //	2d, 2r, 2s … n/2d  vector of so many, n being the N of the opcode's shape
 //	p  predicate, ! allowed         q  predicate written        Q  q or q|q    P  q|q
@@ -23,7 +23,8 @@ import (
 //	c  the operands of call
 //
 // The type is that of the opcode with the index 0 … 3, w double that of 0, h half of it, k a quarter of it, or a type by its
-// name; none stands for 0. With ~ before it, the register may be wider.
+// name; none stands for 0. With ~ before it, the register may be wider. A dot and a word after the letter say which parts of the
+// register may be selected, see [parts].
 type argument struct {
 	count    int  // of a vector; 0: not a vector
 	perN     bool // count divides N
@@ -33,6 +34,7 @@ type argument struct {
 	loose    bool // the width is enough: loads and stores of vectors of floating-point numbers take integers' registers too
 	with     Mod
 	optional bool
+	parts    string  // a name in [parts]
 	only     []int64 // of an integer: the values, or
 	span     bool    // only[0] to only[1]
 }
@@ -43,6 +45,7 @@ func parseArgument(s string) argument {
 	s, with, _ := strings.Cut(s, "@")
 	a.with = Mod(with)
 	s, typ, typed := strings.Cut(s, ":")
+	s, a.parts, _ = strings.Cut(s, ".")
 	if strings.HasPrefix(s, "n/") {
 		a.perN, s = true, s[2:]
 	}
@@ -113,7 +116,7 @@ func (f *Form) arguments(in *Instr, fn *Func) *argumentError {
 func (f *Form) argumentsFrom(in *Instr, fn *Func, i, j int) *argumentError {
 	if i == len(f.args) {
 		if j == len(in.Args) {
-			return nil
+			return negations(in)
 		}
 		return &argumentError{j, fmt.Sprintf("%d operands are too many", len(in.Args))}
 	}
@@ -234,6 +237,12 @@ func (a *argument) scalar(o *Operand, t Type, fn *Func) string {
 	if o.Not && a.kind != 'p' {
 		return "cannot be negated with !"
 	}
+	if o.Neg && a.kind != 'N' {
+		return "cannot be negated with -"
+	}
+	if msg := a.selects(o); msg != "" {
+		return msg
+	}
 	switch a.kind {
 	case 'p', 'q', 'Q':
 		t = Pred
@@ -255,7 +264,7 @@ func (a *argument) scalar(o *Operand, t Type, fn *Func) string {
 		switch a.kind {
 		case 'i':
 			return a.integer(int64(o.Bits))
-		case 's', 'S', 'V':
+		case 's', 'S', 'V', 'N':
 			if t.IsFloat() {
 				return fmt.Sprintf("is an integer, .%s takes floating-point constants such as 0f3F800000 or 1.0", t)
 			}

@@ -67,7 +67,13 @@ func (f *Form) Samples(mods []Mod, reg func(Type) Reg) []Instr {
 				optional = optional || a.optional
 				continue
 			}
-			in.Args = append(in.Args, a.sample(&in, reg))
+			o := a.sample(&in, reg)
+			if list := parts[a.parts]; list != nil && (full || a.parts == mergedPart) {
+				o.Part = list[(len(in.Args)+3*len(mods)+len(f.Syntax))%len(list)]
+				optional = optional || a.parts != mergedPart
+			}
+			o.Neg = full && a.kind == 'N' && len(in.Args) == 1
+			in.Args = append(in.Args, o)
 		}
 		if full || optional {
 			list = append(list, in)
@@ -186,7 +192,7 @@ func (f *Form) Usage() string {
 
 // operandWords stand for the letters of arguments in usages.
 var operandWords = map[byte]string{
-	'd': "d", 'D': "d", '_': "_", 's': "s", 'r': "s", 'S': "s", 'v': "d", 'V': "s", 'p': "p", 'q': "p", 'Q': "p|q", 'P': "p|q",
+	'd': "d", 'D': "d", '_': "_", 's': "s", 'r': "s", 'S': "s", 'N': "{-}s", 'v': "d", 'V': "s", 'p': "p", 'q': "p", 'Q': "p|q", 'P': "p|q",
 	'e': "d|p", 'E': "d|p", 'a': "[a]", 'A': "[map, {…}]", 'T': "[t, {…}]", 'U': "[t, {…}]", 'o': "{…}", 'i': "n", 'l': "label", 'y': "variable",
 	'c': "(results), function, (arguments), prototype",
 }

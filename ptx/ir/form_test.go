@@ -53,7 +53,8 @@ func instr(code string, args ...ir.Operand) *ir.Instr {
 }
 
 func TestFormOf(t *testing.T) {
-	r := ir.R(1)
+	r, negated := ir.R(1), ir.Operand{Kind: ir.RegOperand, Reg: 1, Neg: true}
+	part := func(name string) ir.Operand { return ir.Operand{Kind: ir.RegOperand, Reg: 1, Part: name} }
 	for _, c := range []struct {
 		in   *ir.Instr
 		sm   string
@@ -76,7 +77,20 @@ func TestFormOf(t *testing.T) {
 		{in: instr("ld.global.v2.f32", r, ir.Addr(1, 0)), want: "operand 1 has to be a vector of 2 in braces"},
 		{in: instr("ld.global.f32", r, r), want: "operand 2 has to be an address in brackets"},
 		{in: instr("cp.async.cg.shared.global", ir.Addr(1, 0), ir.Addr(1, 0), ir.Int(8)), want: "operand 3 has to be one of [16]"},
-		{in: instr("vmad.u32.u32.u32", r, r, r, r), want: "this video instruction is not supported"},
+		{in: instr("vmad.u32.u32.u32", r, part("b3"), ir.Operand{Kind: ir.RegOperand, Reg: 1, Neg: true}, r), sm: "sm_50", ptx: "4.0"},
+		{in: instr("vadd.u32.u32.u32", part("h1"), part("b3"), ir.Int(3), r), sm: "sm_50", ptx: "4.0"},
+		{in: instr("vadd4.u32.u32.u32", part("b310"), part("b7654"), r, r), sm: "sm_50", ptx: "4.0"},
+		{in: instr("vadd.u32.u32.u32.add", part("h1"), r, r, r), want: "operand 1 has no parts to select"},
+		{in: instr("vadd.u32.u32.u32", part("h1"), r, r), want: "3 operands are too few"},
+		{in: instr("vadd.u32.u32.u32", r, part("h10"), r), want: "operand 2 has no part .h10; it may have b0, b1, b2, b3, h0, h1"},
+		{in: instr("vadd2.u32.u32.u32", r, part("h34"), r, r), want: "operand 2 has no part .h34"},
+		{in: instr("vadd4.u32.u32.u32", part("b01"), r, r, r), want: "operand 1 has no part .b01"},
+		{in: instr("vadd4.u32.u32.u32", r, r, ir.Int(1), r), want: "operand 3 has to be a register"},
+		{in: instr("vadd.u32.u32.u32", r, negated, r), want: "operand 2 cannot be negated with -"},
+		{in: instr("vmad.s32.s32.s32.po", r, negated, r, r), want: "operand 2 cannot be negated with -"},
+		{in: instr("vmad.s32.s32.s32", r, negated, r, negated), want: "operand 4 cannot be negated beside a negated product"},
+		{in: instr("vmad.s32.s32.s32.shr7", r, negated, negated, negated), sm: "sm_50", ptx: "4.0"},
+		{in: instr("add.u32", r, part("b0"), r), want: "operand 2 has no parts to select"},
 	} {
 		f, err := ir.FormOf(c.in)
 		if c.want != "" {

@@ -6,7 +6,6 @@ import "strings"
 var unsupported = func() map[Op]string {
 	m := map[Op]string{}
 	for reason, roots := range map[string]string{
-		"this video instruction is not supported; compute with add, min, shf, prmt and the like": "vshl vshr vmad vset",
 		"tensor cores of sm_100 and later are not supported": `tcgen05.alloc tcgen05.dealloc
 			tcgen05.relinquish_alloc_permit tcgen05.ld
 			tcgen05.st tcgen05.wait tcgen05.cp tcgen05.shift tcgen05.mma tcgen05.commit tcgen05.fence tcgen05`,

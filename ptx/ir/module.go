@@ -255,7 +255,7 @@ type OperandKind uint8
 // The kinds of operands, with the fields they use.
 const (
 	NoOperand      OperandKind = iota
-	RegOperand                 // Reg; Not for a negated predicate
+	RegOperand                 // Reg; Not for a negated predicate; Neg and Part in video instructions
 	IntOperand                 // Bits: a 64-bit integer in two's complement
 	F32Operand                 // Bits: 0fXXXXXXXX
 	F64Operand                 // Bits: 0dXXXXXXXXXXXXXXXX, and decimal literals
@@ -274,6 +274,8 @@ const (
 type Operand struct {
 	Kind  OperandKind
 	Not   bool
+	Neg   bool   // -r
+	Part  string // r.b0, r.h10: the bytes or halves of the register that are meant
 	Reg   Reg
 	Bits  uint64
 	Sym   string

@@ -402,7 +402,13 @@ func (p *printer) operand(f *Func, o *Operand) {
 		if o.Not {
 			p.b.WriteByte('!')
 		}
+		if o.Neg {
+			p.b.WriteByte('-')
+		}
 		p.b.WriteString(f.regName(o.Reg))
+		if o.Part != "" {
+			p.b.WriteString("." + o.Part)
+		}
 	case IntOperand:
 		p.b.WriteString(strconv.FormatInt(int64(o.Bits), 10))
 	case F32Operand:

@@ -114,7 +114,7 @@ func (u *unit) key(in *ir.Instr, v *versions, mem *memory) (string, bool) {
 }
 
 func keyOperand(b *strings.Builder, o *ir.Operand, v *versions) {
-	fmt.Fprintf(b, "%d:%t:%x:%s:%d", o.Kind, o.Not, o.Bits, o.Sym, o.Off)
+	fmt.Fprintf(b, "%d:%t:%t%s:%x:%s:%d", o.Kind, o.Not, o.Neg, o.Part, o.Bits, o.Sym, o.Off)
 	if o.Reg != 0 {
 		fmt.Fprintf(b, ":r%d.%d", o.Reg, v.of(o.Reg))
 	}

@@ -130,7 +130,7 @@ func (c *constants) compute(i int) constant {
 // exact tells whether the instruction is pure and has one right result. Where PTX leaves a choice, as in approximations, the
 // machine is to make it.
 func exact(in *ir.Instr) bool {
-	if !pure(in) || video(in) || in.Has(ir.Approx) || in.Has(ir.Full) {
+	if !pure(in) || in.Has(ir.Approx) || in.Has(ir.Full) {
 		return false
 	}
 	switch in.Op {

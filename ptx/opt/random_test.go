@@ -131,6 +131,9 @@ var otherForms = []struct {
 	{"setp.gtu.f32", []ir.Type{ir.Pred, ir.F32, ir.F32}}, {"setp.lt.and.f64", []ir.Type{ir.Pred, ir.F64, ir.F64, ir.Pred}},
 	{"setp.ne.u16", []ir.Type{ir.Pred, ir.U16, ir.U16}}, {"and.pred", []ir.Type{ir.Pred, ir.Pred, ir.Pred}},
 	{"not.pred", []ir.Type{ir.Pred, ir.Pred}}, {"mov.pred", []ir.Type{ir.Pred, ir.Pred}},
+	{"vadd.u32.s32.u32.sat.min", []ir.Type{ir.U32, ir.S32, ir.U32, ir.U32}},
+	{"vmad.s32.s32.u32.shr7", []ir.Type{ir.S32, ir.S32, ir.U32, ir.S32}},
+	{"vshl.u32.u32.u32.clamp", []ir.Type{ir.U32, ir.U32, ir.U32}},
 	{"set.lt.u32.f32", []ir.Type{ir.U32, ir.F32, ir.F32}}, {"slct.u32.s32", []ir.Type{ir.U32, ir.U32, ir.U32, ir.S32}},
 }
 
@@ -166,6 +169,13 @@ func (p *program) compute() *ir.Instr {
 			args = append(args, ir.R(p.target(a)))
 		} else {
 			args = append(args, p.operand(a))
+		}
+	}
+	if code[0] == 'v' {
+		for i := 1; i <= 2; i++ {
+			if o := &args[i]; o.Kind == ir.RegOperand && p.IntN(2) == 0 {
+				o.Part = []string{"b0", "b3", "h0", "h1"}[p.IntN(4)]
+			}
 		}
 	}
 	return p.emit(code, args...)

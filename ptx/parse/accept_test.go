@@ -56,6 +56,15 @@ var accepted = []struct {
 		sust.b.2d.b32.zero [h, {r, 0}], r; tld4.g.2d.v4.f32.f32 {f0, f1, f2, f3}, [old, {f0, f1}];`,
 		[]string{".global .texref t;", ".global .surfref u;", ".global .texref old;",
 			"[t, {f0, f1}];", "{f0, _, _, f3}, [h, {f0, f1, f2, f2}];", "suld.b.2d.b32.trap {r}, [u, {r, r}];"}},
+	{"parts", `.reg .b32 r<5>; vadd.u32.s32.u32.sat r0.b1, r1.h1, r2, r3; vsub.s32.s32.s32.min r0, r1.b3, -7, r3;
+		vshl.u32.u32.u32.clamp r0, r1, r2.b0; vshr.s32.s32.u32.sat.wrap r0.h1, r1.h0, 3, r3; vset.u32.s32.ge.max r0, r1, r2.b2, r3;
+		vmad.s32.u32.s32.sat.shr7 r0, -r1.b0, r2.h1, r3; vmad.u32.u32.u32.po.shr15 r0, r1, r2, r3; vmad.u32.u32.u32 r0, r1, r2, -r3;
+		vadd2.u32.u32.u32 r0.h1, r1.h32, r2.h00, r3; vavrg4.s32.u32.s32.add r0.b310, r1.b7654, r2, r3; vset4.u32.u32.lt r0, r1, r2, r3;
+		{ .reg .v2 .b32 b; vmin.u32.u32.u32 b.x, b.y, r1; }`,
+		[]string{"vadd.u32.s32.u32.sat r0.b1, r1.h1, r2, r3;", "vsub.s32.s32.s32.min r0, r1.b3, -7, r3;",
+			"vshr.s32.s32.u32.sat.wrap r0.h1, r1.h0, 3, r3;", "vmad.s32.u32.s32.sat.shr7 r0, -r1.b0, r2.h1, r3;",
+			"vmad.u32.u32.u32 r0, r1, r2, -r3;", "vadd2.u32.u32.u32 r0.h1, r1.h32, r2.h00, r3;",
+			"vavrg4.s32.u32.s32.add r0.b310, r1.b7654, r2, r3;", "vmin.u32.u32.u32 b_x, b_y, r1;"}},
 	{"alias", `.func b() { ret; } .visible .func a(); .alias a, b; BODY call a, ();`,
 		[]string{".visible .func a();", "call b, ();", ".alias a, b;"}},
 }

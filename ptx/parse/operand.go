@@ -15,7 +15,7 @@ func (p *parser) instruction(fn *function, t token) {
 		in.Guard.Not = p.accept('!')
 		g := p.expect(ident, "a predicate")
 		o := p.named(fn, g)
-		if o.Kind != ir.RegOperand || fn.f.Regs[o.Reg].Type != ir.Pred {
+		if o.Kind != ir.RegOperand || o.Part != "" || fn.f.Regs[o.Reg].Type != ir.Pred {
 			p.failAt(g.off, "%s guards an instruction, but is no predicate register", p.text(g))
 		}
 		in.Guard.Reg = o.Reg
@@ -217,7 +217,7 @@ func (p *parser) scalar(fn *function) ir.Operand {
 		switch next := p.peek().kind; {
 		case o.Kind == ir.SymOperand:
 			o.Off = p.offset()
-		case o.Kind == ir.RegOperand && (next == '+' || next == '-'):
+		case o.Kind == ir.RegOperand && o.Part == "" && (next == '+' || next == '-'):
 			return p.sum(fn, t, o.Reg)
 		}
 		return o
@@ -229,6 +229,15 @@ func (p *parser) scalar(fn *function) ir.Operand {
 			p.failAt(r.off, "! belongs before predicates")
 		}
 		o.Not = true
+		return o
+	case t.kind == '-' && p.at(1).kind == ident && p.text(p.at(1)) != "WARP_SZ":
+		p.next()
+		r := p.next()
+		o := p.named(fn, r)
+		if o.Kind != ir.RegOperand {
+			p.failAt(t.off, "- belongs before registers and constants")
+		}
+		o.Neg = true
 		return o
 	case t.kind == number && strings.HasPrefix(strings.ToLower(p.text(t)), "0f"):
 		p.next()
@@ -251,10 +260,10 @@ func (p *parser) address(fn *function) ir.Operand {
 	if t := p.peek(); t.kind == ident && p.text(t) != "WARP_SZ" {
 		p.next()
 		base := p.named(fn, t)
-		switch base.Kind {
-		case ir.RegOperand:
+		switch {
+		case base.Kind == ir.RegOperand && base.Part == "":
 			o.Reg = base.Reg
-		case ir.SymOperand:
+		case base.Kind == ir.SymOperand:
 			o.Sym = base.Sym
 		default:
 			p.failAt(t.off, "%s cannot be an address", p.text(t))
@@ -337,8 +346,10 @@ func (p *parser) ofFunction(fn *function, t token, n *name, component string) ir
 		if i := strings.Index(components, component) % 4; len(component) == 1 && i >= 0 && i < len(n.vector) {
 			return ir.R(p.number(fn, n.vector[i]))
 		}
-	case strings.HasPrefix(component, "b") || strings.HasPrefix(component, "h"):
-		p.unsupportedAt(t.off, "%s.%s: parts of registers, as video instructions take them, are not supported", p.text(t), component)
+	case n.reg != nil && ir.IsPart(component):
+		o := ir.R(p.number(fn, n.reg))
+		o.Part = component
+		return o
 	}
 	p.failAt(t.off, "%s has no part .%s", p.text(t), component)
 	return ir.Operand{}

@@ -161,7 +161,13 @@ func TestErrors(t *testing.T) {
 		{body(regs + "ret; §@%p ld.global.u32 %r1, [%r2];"), "operand 2 has %r2 of type .u32 as base, but global addresses have 64 bits"},
 		{body(".shared .u32 s; " + regs + "§ld.global.u32 %r1, [s];"), "s is in the shared space, not in global"},
 		{body("L: .branchtargets L2; L2: §bra L;"), "label L is that of a .branchtargets"},
-		{body(regs + "§vmad.u32.u32.u32 %r1, %r2, %r3, %r1;"), "this video instruction is not supported"},
+		{body(regs + "§vmad.u32.u32.u32 %r1, -%r2, %r3, -%r1;"), "operand 4 cannot be negated beside a negated product"},
+		{body(regs + "§vadd.u32.u32.u32 %r1, %r2.h10, %r3;"), "operand 2 has no part .h10; it may have b0, b1, b2, b3, h0, h1"},
+		{body(regs + "§add.u32 %r1, %r2.b0, %r3;"), "operand 2 has no parts to select"},
+		{body(regs + "add.u32 %r1, §%r2.b9, %r3;"), "%r2 has no part .b9"},
+		{body(regs + "@§%p.b0 ret;"), "guards an instruction, but is no predicate"},
+		{body(regs + "ld.shared.u32 %r1, [§%r2.h0];"), "%r2 cannot be an address"},
+		{body(regs + "add.u32 %r1, §-%tid.x, 1;"), "- belongs before registers and constants"},
 		{body(regs + "§cp.async.wait_group -1;"), "operand 1 has to be from 0"},
 	} {
 		before, after, marked := strings.Cut(c.src, "§")

@@ -181,9 +181,9 @@ func TestLoadErrors(t *testing.T) {
 	require.ErrorContains(t, err, "function f is declared")
 	// An instruction that is not executed is an error that names it, wherever the module came from.
 	_, err = g.Load(&ir.Module{AddressSize: 64, Funcs: []*ir.Func{{Name: "k", Entry: true, Regs: make([]ir.RegDecl, 1),
-		Body: []ir.Instr{{Op: "vmad", Pos: ir.Pos{File: "x", Line: 7}}}}}})
+		Body: []ir.Instr{{Op: "tcgen05.shift", Pos: ir.Pos{File: "x", Line: 7}}}}}})
 	require.ErrorIs(t, err, compute.ErrUnsupported)
-	require.ErrorContains(t, err, "x:7: vmad:")
+	require.ErrorContains(t, err, "x:7: tcgen05.shift:")
 	_, _, err = m.Global("y")
 	require.ErrorIs(t, err, compute.ErrArgument)
 	// So are operands that no text has.

@@ -21,7 +21,9 @@ mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 4d:f32 4r:bf16x2 2r:bf16x2 4
 mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32 4d:f32 2r:tf32 1r:tf32 4r:f32 | 80 7.0
 mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 4d:f32 4r:tf32 2r:tf32 4r:f32 | 80 7.0
 mma.sync.aligned.m16n8k32.row.col.f32.(e4m3 e5m2).(e4m3 e5m2).f32 4d:f32 4r:bf16x2 2r:bf16x2 4r:f32 | 89 8.4
+mma.sync.aligned.m16n8k32.row.col.f16.(e4m3 e5m2).(e4m3 e5m2).f16 2d:f16x2 4r:bf16x2 2r:bf16x2 2r:f16x2 | 89 8.7
 mma.sync.aligned.m16n8k16.row.col.f32.(e4m3 e5m2).(e4m3 e5m2).f32 4d:f32 2r:bf16x2 1r:bf16x2 4r:f32 | 89 8.7
+mma.sync.aligned.m16n8k16.row.col.f16.(e4m3 e5m2).(e4m3 e5m2).f16 2d:f16x2 2r:bf16x2 1r:bf16x2 2r:f16x2 | 89 8.7
 mma.sync.aligned.m8n8k4.row.col{.($rnd)}.f64.f64.f64.f64 2d:f64 1r:f64 1r:f64 2r:f64 | 80 7.0
 mma.sync.aligned.m16n8k4.row.col{.($rnd)}.f64.f64.f64.f64 4d:f64 2r:f64 1r:f64 4r:f64 | 90 7.8
 mma.sync.aligned.m16n8k8.row.col{.($rnd)}.f64.f64.f64.f64 4d:f64 4r:f64 2r:f64 4r:f64 | 90 7.8
@@ -35,11 +37,6 @@ mma.sync.aligned.m16n8k64.row.col{.satfinite}.s32.(u4 s4).(u4 s4).s32 4d:s32 4r:
 mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.(xor.popc and.popc@80/7.1) 2d:s32 1r:u32 1r:u32 2r:s32 | 75 7.0
 mma.sync.aligned.m16n8k128.row.col.s32.b1.b1.s32.(xor.popc and.popc@80/7.1) 4d:s32 2r:u32 1r:u32 4r:s32 | 80 7.0
 mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.(xor.popc and.popc@80/7.1) 4d:s32 4r:u32 2r:u32 4r:s32 | 80 7.0
-mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 4d:f32 2r:f16x2 2r:f16x2 4r:f32 r:b32 i:0..3 | 80 7.1
-mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 4d:f32 4r:f16x2 4r:f16x2 4r:f32 r:b32 i:0..1 | 80 7.1
-mma.sp.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 4d:f32 2r:bf16x2 2r:bf16x2 4r:f32 r:bf16x2 i:0..3 | 80 7.1
-mma.sp.sync.aligned.m16n8k32.row.col.f32.bf16.bf16.f32 4d:f32 4r:bf16x2 4r:bf16x2 4r:f32 r:bf16x2 i:0..1 | 80 7.1
-mma.sp.sync.aligned.m16n8k64.row.col{.satfinite}.s32.(u8 s8).(u8 s8).s32 4d:s32 4r:u32 4r:u32 4r:s32 r:b32 i:0 | 80 7.1
 
 wmma.load.a.sync.aligned.(row col).($wshape){.(global $shared)}.f16 8d:f16x2 a s:u32? | 70 6.3
 wmma.load.b.sync.aligned.(row col).($wshape){.(global $shared)}.f16 8d:f16x2 a s:u32? | 70 6.3

@@ -17,7 +17,7 @@ type formsOfOp struct {
 var formTable = sync.OnceValue(func() map[Op]*formsOfOp {
 	m := map[Op]*formsOfOp{}
 	for _, text := range []string{arithmeticForms, logicForms, moveForms, convertForms, memoryForms, atomicForms, controlForms,
-		warpForms, matrixForms, asyncForms, mbarrierForms, textureForms, videoForms} {
+		warpForms, matrixForms, sparseForms, orderedForms, asyncForms, mbarrierForms, textureForms, videoForms} {
 		for line := range strings.SplitSeq(text, "\n") {
 			if line == "" || line[0] == '#' {
 				continue

@@ -101,7 +101,7 @@ var ops = sync.OnceValue(func() map[Op]OpInfo {
 	define(Fence, "r", "membar fence fence.proxy fence.mbarrier_init")
 	define(WarpSync, "wr", "shfl shfl.sync vote vote.sync match.any.sync match.all.sync redux.sync elect.sync activemask")
 	define(WarpSync, "r", "bar.warp.sync")
-	define(Matrix, "wr", "mma wmma.load.a wmma.load.b wmma.load.c wmma.mma ldmatrix movmatrix mma.sp")
+	define(Matrix, "wr", "mma wmma.load.a wmma.load.b wmma.load.c wmma.mma ldmatrix movmatrix mma.sp mma.sp::ordered_metadata")
 	define(Matrix, "r", "wmma.store.d stmatrix")
 	define(Async, "r", `cp.async cp.async.commit_group cp.async.wait_group cp.async.wait_all cp.async.mbarrier.arrive
 		cp.async.bulk cp.async.bulk.prefetch cp.async.bulk.tensor cp.async.bulk.prefetch.tensor cp.async.bulk.commit_group

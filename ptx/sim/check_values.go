@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/wavelane/wavelane/ptx/ir"
 )
@@ -147,6 +148,8 @@ func (c *compiler) checked(in *ir.Instr, s step) step {
 		switch {
 		case in.Op == "mma" && len(in.Args) == 4:
 			return c.multiplied(in, o, s)
+		case strings.HasPrefix(string(in.Op), "mma.sp") && len(in.Args) == 6:
+			return c.chosenBy(in, c.multiplied(in, o, s))
 		case len(o.addresses) == 0:
 			return gathered(o, s)
 		}
@@ -357,7 +360,7 @@ func (c *compiler) shuffled(in *ir.Instr, o operands, s step) step {
 	}
 }
 
-// multiplied is the wrapper of mma: what lies in rows of A without value, or columns of B, is lost in D. Lanes 4i to
+// multiplied is the wrapper of mma and of mma.sp: what lies in rows of A without value, or columns of B, is lost in D. Lanes 4i to
 // 4i+3 have rows i and i+8 of A and D and column i of B; lanes with the same remainder j by 4 have columns 2j and 2j+1
 // of D.
 func (c *compiler) multiplied(in *ir.Instr, o operands, s step) step {

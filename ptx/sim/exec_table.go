@@ -101,6 +101,7 @@ func handlerOf(op ir.Op) handler {
 			{"stmatrix", compileStmatrix},
 			{"movmatrix", compileMovmatrix},
 			{"mma", compileMMA},
+			{"mma.sp mma.sp::ordered_metadata", compileSparse},
 			{"wmma.load.a wmma.load.b wmma.load.c wmma.store.d", compileWmmaMemory},
 			{"wmma.mma", compileWmma},
 			{"wgmma.mma_async", compileWgmma},

@@ -20,34 +20,41 @@ func compileMMA(c *compiler, in *ir.Instr) (step, error) {
 		return nil, c.errorf(in, compute.ErrUnsupported, "%v", err)
 	}
 	p.Saturate, p.Xor = in.Has("satfinite"), in.Has("xor")
+	f, err := c.fragments(in, m, n, k, k)
+	if err != nil {
+		return nil, err
+	}
+	return c.warpwide(multiply(p, f.d, f.a, f.b, f.c)), nil
+}
+
+// fragments are the matrices of mma in the registers of a warp.
+type fragments struct{ d, a, b, c *layout }
+
+// fragments are those of the first four operands: A has kA columns, B k rows.
+func (c *compiler) fragments(in *ir.Instr, m, n, kA, k int) (f fragments, err error) {
+	td, ta, tb, tc := in.Type(0), in.Type(1), in.Type(2), in.Type(3)
 	per := max(1, 32/ta.Bits())
 	indexC := func(lane, e int) int {
 		row, col := tensorcore.FragmentC(lane, e)
 		return row*n + col
 	}
-	ld, err := c.layout(in, &in.Args[0], td, m*n, indexC)
-	if err != nil {
-		return nil, err
+	if f.d, err = c.layout(in, &in.Args[0], td, m*n, indexC); err != nil {
+		return f, err
 	}
-	la, err := c.layout(in, &in.Args[1], ta, m*k, func(lane, e int) int {
+	if f.a, err = c.layout(in, &in.Args[1], ta, m*kA, func(lane, e int) int {
 		row, at := tensorcore.FragmentA(m, per, lane, e/per, e%per)
-		return row*k + at
-	})
-	if err != nil {
-		return nil, err
+		return row*kA + at
+	}); err != nil {
+		return f, err
 	}
-	lb, err := c.layout(in, &in.Args[2], tb, n*k, func(lane, e int) int {
+	if f.b, err = c.layout(in, &in.Args[2], tb, n*k, func(lane, e int) int {
 		at, col := tensorcore.FragmentB(per, lane, e/per, e%per)
 		return col*k + at
-	})
-	if err != nil {
-		return nil, err
+	}); err != nil {
+		return f, err
 	}
-	lc, err := c.layout(in, &in.Args[3], tc, m*n, indexC)
-	if err != nil {
-		return nil, err
-	}
-	return c.warpwide(multiply(p, ld, la, lb, lc)), nil
+	f.c, err = c.layout(in, &in.Args[3], tc, m*n, indexC)
+	return f, err
 }
 
 // multiply is the step that gathers the operands, computes and scatters the result.

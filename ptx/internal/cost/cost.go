@@ -18,7 +18,7 @@ type Ops struct {
 // A warp has a quarter of a product of wgmma.
 func OpsOf(in *ir.Instr) Ops {
 	switch in.Op {
-	case "mma", "mma.sp", "wmma.mma", "wgmma.mma_async":
+	case "mma", "mma.sp", "mma.sp::ordered_metadata", "wmma.mma", "wgmma.mma_async":
 		m, n, k, _ := in.Shape()
 		ops := Ops{Warp: uint64(2 * m * n * k), Integer: !in.Type(0).IsFloat()}
 		if in.Kind() == ir.Wgmma {

@@ -321,7 +321,7 @@ func (e *compiled) patch(m *memory, a *action) error {
 		t.Address = at
 		if r := e.d.drv.TensorMapEncode(a.launch.Params[t.at:t.at+tensormap.Size], &t.Map); r != driver.Success {
 			t.Address = 0
-			return e.d.check("cuTensorMapEncodeTiled", r)
+			return e.d.check(encoder(&t.Map), r)
 		}
 	}
 	return nil

@@ -13,7 +13,8 @@ import (
 //
 // The tensor begins with the buffer's first element; m.Address stays 0, and a tensor that begins further on is that of a
 // [Buffer.Slice]. Dims, Box and ElementStrides count elements of m.Type, which need not be the buffer's own (halves lie in
-// buffers of uint16 or of bytes), Strides are in bytes; dimension 0 is the innermost. See [tensormap.Map] for the values that fields may have.
+// buffers of uint16 or of bytes), Strides are in bytes; dimension 0 is the innermost. See [tensormap.Map] for the values that fields may have,
+// and for the maps of images (im2col).
 //
 // As with [Buffer.Arg] the argument does not keep the buffer, which has to stay open until the work that uses it has been
 // submitted. It may be used for any number of launches. The call starts nothing on the GPU and is safe for concurrent use.
@@ -55,10 +56,18 @@ func (b *Buffer[T]) TensorMap(m tensormap.Map) (Arg, error) {
 	}
 	defer d.leave()
 	encoded := make([]byte, tensormap.Size)
-	if err := d.check("cuTensorMapEncodeTiled", d.drv.TensorMapEncode(encoded, &m)); err != nil {
+	if err := d.check(encoder(&m), d.drv.TensorMapEncode(encoded, &m)); err != nil {
 		return Arg{}, fmt.Errorf("tensor map: %w", err)
 	}
 	return args.Bytes(encoded), nil
+}
+
+// encoder is the function of the driver that encodes a map.
+func encoder(m *tensormap.Map) string {
+	if m.Pixels > 0 {
+		return "cuTensorMapEncodeIm2col"
+	}
+	return "cuTensorMapEncodeTiled"
 }
 
 // extends reports whether a valid map's tensor fits a number of bytes. Sums of products that fit have no overflow: there are

@@ -46,10 +46,14 @@ func (c *compiler) transfer(in *ir.Instr, barrier int) (*transfer, error) {
 	}
 	if in.Has("multicast::cluster") {
 		t.cast = true
-		if barrier+1 >= len(in.Args) {
+		mask := barrier + 1
+		if in.Has("im2col") { // whose offsets come first
+			mask++
+		}
+		if mask >= len(in.Args) {
 			return nil, c.errorf(in, compute.ErrArgument, "the mask of the multicast is missing")
 		}
-		t.mask, err = c.arg(in, barrier+1, ir.B16)
+		t.mask, err = c.arg(in, mask, ir.B16)
 	}
 	if strings.HasPrefix(string(in.Op), "cp.reduce") {
 		t.reduce, err = c.reduction(in, in.Type(0))

@@ -11,9 +11,17 @@ import (
 
 // tile is the operand of a bulk tensor copy: a tensor map and coordinates.
 type tile struct {
-	desc   address
-	op     *memOp
-	coords []ref
+	desc    address
+	op      *memOp
+	coords  []ref
+	im2col  bool  // the map is one of pixels
+	offsets []ref // of those
+}
+
+// tilePlace is where a lane's copy begins.
+type tilePlace struct {
+	at      [tensormap.MaxRank]int64
+	offsets [tensormap.MaxRank - 2]int64
 }
 
 // tile is the i-th argument, [map, {coordinates}].
@@ -23,12 +31,12 @@ func (c *compiler) tile(in *ir.Instr, i int) (*tile, error) {
 		return nil, c.unsupported(in)
 	}
 	for _, m := range in.Mods {
-		if strings.HasPrefix(string(m), "im2col") || strings.HasPrefix(string(m), "tile::") || strings.HasPrefix(string(m),
+		if strings.HasPrefix(string(m), "im2col::") || strings.HasPrefix(string(m), "tile::") || strings.HasPrefix(string(m),
 			"cta_group") {
 			return nil, c.unsupported(in)
 		}
 	}
-	t := &tile{op: c.memOp(in, 32, false)}
+	t := &tile{op: c.memOp(in, 32, false), im2col: in.Has("im2col") || in.Has("im2col_no_offs")}
 	t.op.space, t.op.align = ir.NoSpace, 1
 	var err error
 	if t.desc, err = c.addr(in, &in.Args[i]); err != nil {
@@ -48,11 +56,24 @@ func (c *compiler) tile(in *ir.Instr, i int) (*tile, error) {
 	if len(t.coords) != rank {
 		return nil, c.errorf(in, compute.ErrArgument, "%d coordinates, want %d", len(t.coords), rank)
 	}
+	if !in.Has("im2col") {
+		return t, nil
+	}
+	for j := i + 1; j < len(in.Args) && t.offsets == nil; j++ {
+		if in.Args[j].Kind == ir.VecOperand {
+			if t.offsets, err = c.list(in, &in.Args[j], ir.U16); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if len(t.offsets) != rank-2 {
+		return nil, c.errorf(in, compute.ErrArgument, "%d offsets of pixels, want %d", len(t.offsets), rank-2)
+	}
 	return t, nil
 }
 
 // decode reads a lane's tensor map and coordinates.
-func (t *tile) decode(w *warp, lane int) (*tensormap.Map, [tensormap.MaxRank]int64) {
+func (t *tile) decode(w *warp, lane int) (*tensormap.Map, tilePlace) {
 	addr := t.desc.of(w, lane)
 	w.alignedTo(lane, ir.NoSpace, addr, tensormap.Align)
 	var b [tensormap.Size]byte
@@ -69,14 +90,33 @@ func (t *tile) decode(w *warp, lane int) (*tensormap.Map, [tensormap.MaxRank]int
 		w.fault(BadOperand, lane, ir.NoSpace, addr, "%v", err)
 	case m.Rank != len(t.coords):
 		w.fault(BadOperand, lane, ir.NoSpace, addr, "the tensor map has rank %d, the instruction %d", m.Rank, len(t.coords))
+	case t.im2col != (m.Pixels > 0):
+		w.fault(BadOperand, lane, ir.NoSpace, addr, "the tensor map is one of %s, the instruction copies %s", kindOfMap(m.Pixels > 0),
+			kindOfMap(t.im2col))
 	case m.Interleave != tensormap.NoInterleave:
 		w.fault(BadOperand, lane, ir.NoSpace, addr, "interleaved tensors: the software GPU does not copy them")
 	}
-	var at [tensormap.MaxRank]int64
+	var p tilePlace
 	for i, r := range t.coords {
-		at[i] = int64(int32(w.get(r, lane)))
+		p.at[i] = int64(int32(w.get(r, lane)))
 	}
-	return &m, at
+	for i, r := range t.offsets {
+		p.offsets[i] = int64(uint16(w.get(r, lane)))
+		if bits := 16 / len(t.offsets); p.offsets[i]>>bits != 0 {
+			w.fault(BadOperand, lane, ir.NoSpace, addr, "an offset of %d pixels, want less than %d", p.offsets[i], 1<<bits)
+		}
+	}
+	if err := m.Begins(p.at); err != nil {
+		w.fault(BadOperand, lane, ir.NoSpace, addr, "%v", err)
+	}
+	return &m, p
+}
+
+func kindOfMap(pixels bool) string {
+	if pixels {
+		return "columns of pixels (im2col)"
+	}
+	return "tiles"
 }
 
 // tensorAlign is what a tile in shared memory is aligned to. The swizzle looks at address bits, so that the pattern does not
@@ -84,8 +124,7 @@ func (t *tile) decode(w *warp, lane int) (*tensormap.Map, [tensormap.MaxRank]int
 const tensorAlign = 128
 
 // chunks calls f with the pieces of a tile at shared address base: 16 bytes of a row of the box, as far as the tensor has them.
-func chunks(m *tensormap.Map, at [tensormap.MaxRank]int64, base uint64, load bool, f func(piece)) {
-	n := m.Counts()
+func chunks(m *tensormap.Map, p tilePlace, base uint64, load bool, f func(piece)) {
 	size := m.Type.Bytes()
 	per := bulkChunk / size
 	fill := m.FillBits()
@@ -93,34 +132,30 @@ func chunks(m *tensormap.Map, at [tensormap.MaxRank]int64, base uint64, load boo
 		fill |= fill << (8 * s)
 	}
 	off := uint64(0)
-	for i := range n[4] * n[3] * n[2] * n[1] {
-		e := at
-		for d, rest := 1, i; d < m.Rank; d++ {
-			e[d] += int64(rest % n[d] * m.Step(d))
-			rest /= n[d]
-		}
-		for x := 0; x < n[0]; x += per {
-			from := min(max(0, -(at[0]+int64(x))), int64(per))
-			to := max(from, min(int64(per), int64(m.Dims[0])-at[0]-int64(x)))
-			e[0] = at[0] + int64(x) + from
+	for e := range m.Rows(p.at, p.offsets) {
+		first := e[0]
+		for x := 0; x < m.RowLength(); x += per {
+			from := min(max(0, -(first+int64(x))), int64(per))
+			to := max(from, min(int64(per), int64(m.Dims[0])-first-int64(x)))
+			e[0] = first + int64(x) + from
 			addr, ok := m.Element(e)
 			if !ok {
 				to = from
 			}
-			p := piece{dst: m.Swizzle.Apply(base + off), src: addr, n: bulkChunk, from: int(from) * size, to: int(to) * size, fill: fill}
+			q := piece{dst: m.Swizzle.Apply(base + off), src: addr, n: bulkChunk, from: int(from) * size, to: int(to) * size, fill: fill}
 			off += bulkChunk
 			switch {
 			case load:
-				f(p)
+				f(q)
 			case to > from:
-				f(piece{dst: addr, src: p.dst + uint64(p.from), n: p.to - p.from, to: p.to - p.from})
+				f(piece{dst: addr, src: q.dst + uint64(q.from), n: q.to - q.from, to: q.to - q.from})
 			}
 		}
 	}
 }
 
-// compileTensor compiles bulk tensor copies: [dst], [map, coordinates], [mbar] to shared memory, [map, coordinates], [src]
-// from there.
+// compileTensor compiles bulk tensor copies: [dst], [map, coordinates], [mbar] and perhaps offsets of pixels to shared memory,
+// [map, coordinates], [src] from there.
 func compileTensor(c *compiler, in *ir.Instr) (step, error) {
 	if len(in.Args) < 2 {
 		return nil, c.unsupported(in)
@@ -154,7 +189,7 @@ func compileTensor(c *compiler, in *ir.Instr) (step, error) {
 	return func(w *warp, m uint32) {
 		for ; m != 0; m &= m - 1 {
 			lane := first(m)
-			desc, at := tl.decode(w, lane)
+			desc, begin := tl.decode(w, lane)
 			base := shared.of(w, lane)
 			w.alignedTo(lane, ir.SharedSpace, base, tensorAlign)
 			u := *t
@@ -163,7 +198,7 @@ func compileTensor(c *compiler, in *ir.Instr) (step, error) {
 					w.fault(BadOperand, lane, 0, 0, "there is no such reduction of elements of type %v", desc.Type)
 				}
 			}
-			u.start(w, lane, desc.BoxBytes(), func(f func(piece)) { chunks(desc, at, base, toShared, f) })
+			u.start(w, lane, desc.BoxBytes(), func(f func(piece)) { chunks(desc, begin, base, toShared, f) })
 		}
 	}, err
 }

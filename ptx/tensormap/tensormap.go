@@ -1,6 +1,7 @@
 // Package tensormap describes tiles of tensors in global memory for bulk tensor copies, cp.async.bulk.tensor (TMA).
 //
-// NVIDIA's driver turns such a description into 128 opaque bytes (cuTensorMapEncodeTiled) whose format is not public. The
+// NVIDIA's driver turns such a description into 128 opaque bytes (cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col) whose format is not
+// public. The
 // software GPU needs one that it can read back: [Map.Encode] checks what the driver checks and writes bytes of our own
 // format, [Decode] reads them. Host code that fills a [Map] can hand it to either.
 //
@@ -106,6 +107,9 @@ const (
 )
 
 // Map describes a tensor and the tile (box) that one copy moves. Dimension 0 is the innermost: neighbours in memory.
+//
+// With Pixels it is the map of an image, for the mode im2col: dimension 0 has the channels, the last one the images, and those between are
+// width, height and depth. A copy moves a column of pixels instead of a box, see [Map.Rows].
 type Map struct {
 	Type    DataType
 	Rank    int    // 1 to 5; the arrays below count up to it
@@ -113,13 +117,19 @@ type Map struct {
 	Dims    [MaxRank]uint64
 	// Strides are distances in bytes between neighbours in dimension 1, 2, …: Strides[0] belongs to dimension 1.
 	Strides [MaxRank - 1]uint64
-	Box     [MaxRank]uint32 // in elements of the tensor, 1 to 256
-	// ElementStrides takes every n-th element of a dimension, 1 to 8; 0 means 1. Dimension 0 has none without interleave.
+	Box     [MaxRank]uint32 // in elements of the tensor, 1 to 256; none with Pixels
+	// ElementStrides takes every n-th element of a dimension, 1 to 8; 0 means 1. Dimension 0 has none without interleave. With Pixels it is
+	// how far apart the pixels of a column are.
 	ElementStrides [MaxRank]uint32
 	Interleave     Interleave
 	Swizzle        Swizzle
 	Promotion      L2Promotion
 	Fill           Fill
+	Pixels         uint32 // of a column, 1 to 1024; 0 for tiles
+	Channels       uint32 // of a pixel, 1 to 256
+	// Lower and Upper are the corners of the box that columns run through, of width, height and depth: from Lower to Upper elements after
+	// the last one, both may be negative.
+	Lower, Upper [MaxRank - 2]int32
 }
 
 func argument(format string, args ...any) error {
@@ -158,7 +168,7 @@ func (m *Map) Validate() error {
 		switch {
 		case m.Dims[i] == 0 || m.Dims[i] > 1<<32:
 			return argument("dimension %d has %d elements, want 1 to 2^32", i, m.Dims[i])
-		case m.Box[i] == 0 || m.Box[i] > 256:
+		case m.Pixels == 0 && (m.Box[i] == 0 || m.Box[i] > 256):
 			return argument("box has %d elements in dimension %d, want 1 to 256", m.Box[i], i)
 		case m.ElementStrides[i] > 8:
 			return argument("element stride %d in dimension %d, want 1 to 8", m.ElementStrides[i], i)
@@ -166,7 +176,10 @@ func (m *Map) Validate() error {
 			return argument("stride of dimension %d is %d bytes, want a multiple of %d below 2^40", i, m.Strides[i-1], align)
 		}
 	}
-	inner := int(m.Box[0]) * m.Type.Bytes()
+	if err := m.validatePixels(); err != nil {
+		return err
+	}
+	inner := m.RowLength() * m.Type.Bytes()
 	switch {
 	case m.Interleave != NoInterleave:
 		return nil
@@ -186,7 +199,7 @@ func (m *Map) Step(dim int) int {
 	return int(max(1, m.ElementStrides[dim]))
 }
 
-// Counts are the numbers of elements that a copy moves in each dimension, 1 beyond the rank.
+// Counts are the numbers of elements that a copy of a tile moves in each dimension, 1 beyond the rank.
 func (m *Map) Counts() (n [MaxRank]int) {
 	for i := range n {
 		n[i] = 1
@@ -201,6 +214,9 @@ func (m *Map) Counts() (n [MaxRank]int) {
 // credits to an mbarrier.
 func (m *Map) BoxBytes() int {
 	n := m.Type.Bytes()
+	if m.Pixels > 0 {
+		return n * int(m.Pixels) * int(m.Channels)
+	}
 	for _, c := range m.Counts() {
 		n *= c
 	}
@@ -255,6 +271,12 @@ func (m *Map) Encode() ([Size]byte, error) {
 			le.PutUint64(b[44+8*(i-1):], m.Strides[i-1])
 		}
 	}
+	le.PutUint16(b[92:], uint16(m.Pixels))
+	le.PutUint16(b[94:], uint16(m.Channels))
+	for i := range m.Lower {
+		le.PutUint16(b[96+2*i:], uint16(m.Lower[i]))
+		le.PutUint16(b[102+2*i:], uint16(m.Upper[i]))
+	}
 	le.PutUint32(b[Size-4:], crc32.ChecksumIEEE(b[:Size-4]))
 	return b, nil
 }
@@ -272,7 +294,10 @@ func Decode(b []byte) (Map, error) {
 	}
 	m := Map{
 		Type: DataType(b[4]), Rank: int(b[5]), Interleave: Interleave(b[6]), Swizzle: Swizzle(b[7]), Promotion: L2Promotion(b[8]),
-		Fill: Fill(b[9]), Address: le.Uint64(b[16:]),
+		Fill: Fill(b[9]), Address: le.Uint64(b[16:]), Pixels: uint32(le.Uint16(b[92:])), Channels: uint32(le.Uint16(b[94:])),
+	}
+	for i := range m.Lower {
+		m.Lower[i], m.Upper[i] = int32(int16(le.Uint16(b[96+2*i:]))), int32(int16(le.Uint16(b[102+2*i:])))
 	}
 	for i := range min(m.Rank, MaxRank) {
 		m.Dims[i] = uint64(le.Uint32(b[24+4*i:])) + 1

@@ -11,9 +11,9 @@ import (
 	"github.com/wavelane/wavelane/cuda/internal/driver"
 )
 
-// maxArguments is that of cuTensorMapEncodeTiled, launchArguments that of cuLaunchKernel.
+// maxArguments is that of cuTensorMapEncodeIm2col, launchArguments that of cuLaunchKernel.
 const (
-	maxArguments    = 12
+	maxArguments    = 15
 	launchArguments = 11
 )
 

@@ -88,6 +88,7 @@ type functions struct {
 	cuLaunchKernelEx             uintptr `since:"11.6"`
 	cuOccupancyMaxActiveClusters uintptr `since:"11.7"`
 	cuTensorMapEncodeTiled       uintptr `since:"12.0"`
+	cuTensorMapEncodeIm2col      uintptr `since:"12.0"`
 	cuFuncLoad                   uintptr `since:"12.4"`
 	cuFuncGetParamInfo           uintptr `since:"12.4"`
 }

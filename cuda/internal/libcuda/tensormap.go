@@ -24,9 +24,17 @@ func (d *library) TensorMapEncode(to []byte, m *tensormap.Map) driver.Result {
 		t.of.ElementStrides[i] = uint32(m.Step(i))
 	}
 	first := int(-uintptr(unsafe.Pointer(&t.encoded)) % tensormap.Align)
-	r := f.call(d.cuTensorMapEncodeTiled, uintptr(unsafe.Pointer(&t.encoded[first])), uintptr(m.Type), uintptr(m.Rank), uintptr(m.Address),
-		uintptr(unsafe.Pointer(&t.of.Dims)), uintptr(unsafe.Pointer(&t.of.Strides)), uintptr(unsafe.Pointer(&t.of.Box)),
-		uintptr(unsafe.Pointer(&t.of.ElementStrides)), uintptr(m.Interleave), uintptr(m.Swizzle), uintptr(m.Promotion), uintptr(m.Fill))
+	at, of := uintptr(unsafe.Pointer(&t.encoded[first])), &t.of
+	dims, strides, steps := uintptr(unsafe.Pointer(&of.Dims)), uintptr(unsafe.Pointer(&of.Strides)), uintptr(unsafe.Pointer(&of.ElementStrides))
+	var r driver.Result
+	if m.Pixels > 0 {
+		r = f.call(d.cuTensorMapEncodeIm2col, at, uintptr(m.Type), uintptr(m.Rank), uintptr(m.Address), dims, strides,
+			uintptr(unsafe.Pointer(&of.Lower)), uintptr(unsafe.Pointer(&of.Upper)), uintptr(m.Channels), uintptr(m.Pixels), steps,
+			uintptr(m.Interleave), uintptr(m.Swizzle), uintptr(m.Promotion), uintptr(m.Fill))
+	} else {
+		r = f.call(d.cuTensorMapEncodeTiled, at, uintptr(m.Type), uintptr(m.Rank), uintptr(m.Address), dims, strides,
+			uintptr(unsafe.Pointer(&of.Box)), steps, uintptr(m.Interleave), uintptr(m.Swizzle), uintptr(m.Promotion), uintptr(m.Fill))
+	}
 	if r == driver.Success {
 		copy(to, t.encoded[first:first+tensormap.Size])
 	}

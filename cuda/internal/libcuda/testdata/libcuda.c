@@ -301,6 +301,20 @@ F(cuTensorMapEncodeTiled, CUtensorMap *map, CUtensorMapDataType type, cuuint32_t
     OUT(0, &map->opaque[15]);
     DONE;
 }
+F(cuTensorMapEncodeIm2col, CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank, void *address, const cuuint64_t *dims,
+  const cuuint64_t *strides, const int *lower, const int *upper, cuuint32_t channels, cuuint32_t pixels, const cuuint32_t *steps,
+  CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill) {
+    BEGIN; U((uintptr_t)map % 64); I((int)type); U(rank); H(address); U(channels); U(pixels);
+    for (cuuint32_t i = 0; i < rank; i++) {
+        U(dims[i]); U(steps[i]);
+        if (i > 0) U(strides[i - 1]);
+        if (i > 1) { I(lower[i - 2]); I(upper[i - 2]); }
+    }
+    I((int)interleave); I((int)swizzle); I((int)promotion); I((int)fill); END;
+    memset(map, 0, sizeof *map);
+    OUT(0, &map->opaque[15]);
+    DONE;
+}
 
 F(cuFuncLoad, CUfunction f) { BEGIN; H(f); END; DONE; }
 F(cuFuncGetParamInfo, CUfunction f, size_t i, size_t *offset, size_t *size) {

@@ -22,7 +22,7 @@ func Module(name string, src []byte) (m *ir.Module, err error) {
 		}
 	}()
 	p.lex()
-	p.module = &module{m: &ir.Module{AddressSize: 32}, symbols: map[string]*symbol{}, alias: map[string]string{}}
+	p.module = &module{m: &ir.Module{AddressSize: 64}, symbols: map[string]*symbol{}, alias: map[string]string{}}
 	p.outside()
 	p.header()
 	for p.peek().kind != eof {
@@ -88,7 +88,7 @@ func (p *parser) outside() {
 	}
 }
 
-// header reads .version, .target and .address_size.
+// header reads .version, .target and .address_size. Without the last one addresses have 64 bits, as they have to ptxas.
 func (p *parser) header() {
 	m := p.module.m
 	t := p.peek()
@@ -131,8 +131,8 @@ func (p *parser) header() {
 		t = p.expect(number, "32 or 64")
 		switch p.text(t) {
 		case "32":
+			m.AddressSize = 32
 		case "64":
-			m.AddressSize = 64
 		default:
 			p.failAt(t.off, ".address_size has to be 32 or 64")
 		}

@@ -183,6 +183,15 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// TestAddressSize: as to ptxas, addresses have 64 bits where nothing is said.
+func TestAddressSize(t *testing.T) {
+	for directive, want := range map[string]int{"": 64, ".address_size 64\n": 64, ".address_size 32\n": 32} {
+		m, err := parse.Module("f.ptx", []byte(".version 8.0\n.target sm_80\n"+directive+".entry k() { ret; }"))
+		require.NoError(t, err)
+		require.Equal(t, want, m.AddressSize)
+	}
+}
+
 // TestTruncated: each beginning of a file is an error or a module, never a panic, and what parses round-trips.
 func TestTruncated(t *testing.T) {
 	src, err := os.ReadFile("testdata/scopes.ptx")

@@ -17,8 +17,8 @@
 // instructions are correctly rounded, or err as far as they may with Config.Perturb. Tensor cores add exact products in double precision
 // and round once. Asynchronous copies and products (cp.async, bulk and tensor copies, wgmma) take effect late, at a time that the seed
 // chooses. Textures and surfaces are images in global memory ([Image], [GPU.Texture], [GPU.Surface]), of one level of detail. Of CUDA's
-// device runtime there are printf (Config.Output), assert, malloc and free ([GPU.Leaks]). Selectors of video instructions, mma.sp, im2col,
-// 32-bit addresses and what Blackwell added are not there; their use is an error of Load.
+// device runtime there are printf (Config.Output), assert, malloc and free ([GPU.Leaks]). Addresses have 64 bits. What is not there, the
+// tensor cores of Blackwell (tcgen05) above all, is an error of Load.
 //
 // # What is found
 //

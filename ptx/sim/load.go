@@ -35,7 +35,8 @@ func (g *GPU) Load(m *ir.Module) (*Module, error) {
 		return nil, fmt.Errorf("sim: Load of no module: %w", compute.ErrArgument)
 	}
 	if m.AddressSize == 32 {
-		return nil, fmt.Errorf("sim: Load: .address_size 32: %w", compute.ErrUnsupported)
+		return nil, fmt.Errorf("sim: Load: .address_size 32: addresses have 64 bits here, as in NVIDIA's assembler, which has dropped those "+
+			"of 32: %w", compute.ErrUnsupported)
 	}
 	if err := ir.Validate(m); err != nil {
 		return nil, fmt.Errorf("sim: Load: %w", err)

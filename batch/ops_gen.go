@@ -680,6 +680,20 @@ func (rec *Batch) QuantGateUpSwiGLU(x, gate, up Value, options ...compute.QuantO
 	return rec.apply(catalogue.Lookup("quant_gate_up_swiglu"), nil, optional(options), x, gate, up)
 }
 
+// MatMulExperts returns the products of rows with matrices that they choose among several, those of a mixture of
+// experts: y[…, i, :] = x·w[experts[…, i]]ᵀ.
+//
+//   - w is [e, n, k] in Float32, or [e, n, words] packed by quant.Pack in the format of the options.
+//   - experts is […, used]; x is […, k], a row that meets all that it chooses, or […, used, k], a row for each.
+//   - The result is […, used, n].
+//   - Weights that nothing chooses are not read.
+//   - K = 0 gives zeros.
+//   - A row whose index is negative or outside gives NaN, or zeros where weights are packed.
+//   - With Q8, what is not finite in a row of x may make NaN of the whole row.
+func (rec *Batch) MatMulExperts(x, w, experts Value, options ...compute.ExpertOptions) Value {
+	return rec.apply(catalogue.Lookup("matmul_experts"), nil, optional(options), x, w, experts)
+}
+
 // Conv2D returns act(x ⋆ weights + bias), where ⋆ is the cross-correlation over the last two axes.
 //
 //   - x is [n, c, h, w], weights are [o, c/groups, kh, kw] and bias is [o]; or x is [h, w] and weights are [kh, kw].

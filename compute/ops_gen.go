@@ -716,6 +716,21 @@ func (o Ops) QuantGateUpSwiGLUAsync(y any, x, gate, up Operand, options ...Quant
 	return o.start("quant_gate_up_swiglu", destinations(y), []Operand{x, gate, up}, nil, optional(options))
 }
 
+// MatMulExpertsAsync computes the products of rows with matrices that they choose among several, those of a mixture of
+// experts: y[…, i, :] = x·w[experts[…, i]]ᵀ.
+//
+//   - The length of y must be that of the result.
+//   - w is [e, n, k] in Float32, or [e, n, words] packed by quant.Pack in the format of the options.
+//   - experts is […, used]; x is […, k], a row that meets all that it chooses, or […, used, k], a row for each.
+//   - The result is […, used, n].
+//   - Weights that nothing chooses are not read.
+//   - K = 0 gives zeros.
+//   - A row whose index is negative or outside gives NaN, or zeros where weights are packed.
+//   - With Q8, what is not finite in a row of x may make NaN of the whole row.
+func (o Ops) MatMulExpertsAsync(y any, x, w, experts Operand, options ...ExpertOptions) *Future {
+	return o.start("matmul_experts", destinations(y), []Operand{x, w, experts}, nil, optional(options))
+}
+
 // Conv2DAsync computes act(x ⋆ weights + bias), where ⋆ is the cross-correlation over the last two axes.
 //
 //   - The length of y must be that of the result.

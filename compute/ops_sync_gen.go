@@ -807,6 +807,15 @@ func (o Ops) QuantGateUpSwiGLU(ctx context.Context, y any, x, gate, up Operand, 
 	return o.during(ctx).QuantGateUpSwiGLUAsync(y, x, gate, up, options...).AwaitOrAbandon(ctx)
 }
 
+// MatMulExperts is [Ops.MatMulExpertsAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) MatMulExperts(ctx context.Context, y any, x, w, experts Operand, options ...ExpertOptions) error {
+	if err := CheckContext(ctx); err != nil {
+		return err
+	}
+	return o.during(ctx).MatMulExpertsAsync(y, x, w, experts, options...).AwaitOrAbandon(ctx)
+}
+
 // Conv2D is [Ops.Conv2DAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Conv2D(ctx context.Context, y []float32, x, weights Operand, options ...Conv2DOptions) error {

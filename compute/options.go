@@ -228,6 +228,12 @@ type QuantQKVOptions struct {
 	Q8      bool // see QuantOptions
 }
 
+// ExpertOptions are for products with the matrices of a mixture of experts.
+type ExpertOptions struct {
+	Format BlockFormat // of packed weights; 0 for Float32
+	Q8     bool        // see QuantOptions; for packed weights
+}
+
 // DequantizeOptions name the format of weights and the type to convert them to.
 type DequantizeOptions struct {
 	Format BlockFormat // of the weights

@@ -68,7 +68,7 @@ func fillTable() {
 		catalogue.GateUpSwiGLU: decomposed(catalogue.GateUpSwiGLU), catalogue.BiasActivation: biasActivation,
 		catalogue.Dequantize: dequantize, catalogue.QuantMatMulRowMajor: quantisedRows,
 		catalogue.QuantMatMulColMajor: quantisedColumns, catalogue.QuantRMSNormMatVec: quantisedNorm,
-		catalogue.QuantQKV: quantisedQKV, catalogue.QuantGateUpSwiGLU: quantisedGateUp, catalogue.Conv2D: conv2d,
+		catalogue.QuantQKV: quantisedQKV, catalogue.QuantGateUpSwiGLU: quantisedGateUp, catalogue.MatMulExperts: matmulExperts, catalogue.Conv2D: conv2d,
 		catalogue.Conv1D: conv1d, catalogue.MaxPool2D: pool2d(false), catalogue.AvgPool2D: pool2d(true),
 		catalogue.Attention: attention, catalogue.AttentionLSE: attention, catalogue.AttentionBackward: attentionBackward,
 		catalogue.PagedAttention: pagedAttention, catalogue.KVAppend: kvAppend, catalogue.KVAppendPaged: kvAppendPaged,

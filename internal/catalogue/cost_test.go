@@ -38,6 +38,8 @@ func TestFlops(t *testing.T) {
 		{catalogue.Conv2D, []program.Type{program.F32(5, 5), program.F32(3, 3)}, program.Attr{Options: compute.Conv2DOptions{}}, 2 * 9 * 9},
 		{catalogue.QuantMatMulRowMajor, []program.Type{program.F32(2, 64), {DType: compute.Uint32, Shape: []int{7, 12}}},
 			program.Attr{Options: compute.QuantOptions{Format: compute.Q4_0}}, 2 * 2 * 64 * 7},
+		{catalogue.MatMulExperts, []program.Type{program.F32(2, 8), program.F32(5, 3, 8), {DType: compute.Int32, Shape: []int{2, 4}}},
+			program.Attr{Options: compute.ExpertOptions{}}, 2 * 2 * 4 * 3 * 8},
 		{catalogue.Attention, []program.Type{program.F32(2, 3, 4, 8), program.F32(2, 5, 2, 8), program.F32(2, 5, 2, 8)}, program.Attr{Options: compute.AttentionOptions{}},
 			4 * 2 * 3 * 4 * 8 * 5},
 		{program.Fused, []program.Type{program.F32(2, 3), program.F32(3)}, program.Attr{Scalars: []float32{2}, Options: scaledReLU}, 18},
@@ -49,6 +51,6 @@ func TestFlops(t *testing.T) {
 	}
 	for _, e := range catalogue.All() {
 		require.Equal(t, e.Class == program.Matrix || e == catalogue.Conv2D || e == catalogue.Conv1D || e == catalogue.QKV || e == catalogue.GateUpSwiGLU || e == catalogue.RMSNormMatVec ||
-			strings.HasPrefix(e.Name, "quant_") || e == catalogue.AttentionLSE || e == catalogue.AttentionBackward, e.Products(), e.Name)
+			strings.HasPrefix(e.Name, "quant_") || e == catalogue.MatMulExperts || e == catalogue.AttentionLSE || e == catalogue.AttentionBackward, e.Products(), e.Name)
 	}
 }

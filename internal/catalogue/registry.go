@@ -24,7 +24,7 @@ var all = [...]*program.Entry{
 	LayerNormBackward,
 	// Matrices, in floats and in quantised blocks.
 	MatMul, MatVec, VecMat, RMSNormMatVec, QKV, GateUpSwiGLU, Dequantize, QuantMatMulRowMajor, QuantMatMulColMajor,
-	QuantRMSNormMatVec, QuantQKV, QuantGateUpSwiGLU,
+	QuantRMSNormMatVec, QuantQKV, QuantGateUpSwiGLU, MatMulExperts,
 	// Windows.
 	Conv2D, MaxPool2D, AvgPool2D, Conv1D,
 	// Movement.

@@ -43,6 +43,10 @@ var longByName = map[*program.Entry]func(b *builder){
 		b.integers(program.Attr{Options: compute.Conv1DOptions{}}, []int{1, 2, 59_010}, []int{1, 2, 59_000})
 	},
 	catalogue.MaxPool2D: longPool, catalogue.AvgPool2D: longPool,
+	catalogue.MatMulExperts: func(b *builder) {
+		b.experts("", compute.ExpertOptions{}, 2, []int{2}, false, 3, 70_001)
+		b.experts("", compute.ExpertOptions{}, 2, []int{2, 2}, true, 70_001, 3)
+	},
 	catalogue.TopK: func(b *builder) {
 		b.random("", program.Attr{Options: compute.TopKOptions{K: 7}}, []int{1_000_003})
 		b.random("", program.Attr{Options: compute.TopKOptions{K: 1024}}, []int{2, 70_001})

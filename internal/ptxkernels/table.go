@@ -93,6 +93,7 @@ var table = sync.OnceValue(func() map[*program.Entry]entry {
 		catalogue.QuantGateUpSwiGLU:   {Lower: quantised.MatMul},
 		catalogue.QuantMatMulColMajor: {Lower: quantised.ColumnMajor},
 		catalogue.Dequantize:          {Lower: quantised.Dequantize},
+		catalogue.MatMulExperts:       {Lower: func(s *kit.Step) error { return s.Experts() }},
 
 		catalogue.Conv1D:    {Lower: conv.Conv1D, Epilogue: true},
 		catalogue.Conv2D:    {Lower: conv.Conv2D, Epilogue: true},

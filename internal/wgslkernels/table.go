@@ -58,6 +58,7 @@ var table = sync.OnceValue(func() map[*program.Entry]entry {
 		catalogue.QuantQKV:            {Lower: quantQKV},
 		catalogue.QuantGateUpSwiGLU:   {Lower: quantGateUpSwiGLU},
 		catalogue.Dequantize:          {Lower: dequantize},
+		catalogue.MatMulExperts:       {Lower: func(s *step) error { return s.Experts() }},
 
 		catalogue.Conv1D:    {Lower: conv1D, Epilogue: true},
 		catalogue.Conv2D:    {Lower: conv2D, Epilogue: true},

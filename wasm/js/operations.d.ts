@@ -138,6 +138,14 @@ export interface DequantizeOptions {
   result?: DType;
 }
 
+/** ExpertOptions are for products with the matrices of a mixture of experts. */
+export interface ExpertOptions {
+  /** of packed weights; 0 for f32 */
+  format?: BlockFormat;
+  /** see QuantOptions; for packed weights */
+  q8?: boolean;
+}
+
 /** FillOptions gives the shape that fill produces. */
 export interface FillOptions {
   shape: readonly number[];
@@ -797,6 +805,19 @@ export interface DeviceOperations {
    */
   quantGateUpSwiglu(x: Operand, gate: Operand, up: Operand, options: QuantOptions & CallOptions & Keep): Promise<Tensor>;
   quantGateUpSwiglu(x: Operand, gate: Operand, up: Operand, options: QuantOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
+  /**
+   * The products of rows with matrices that they choose among several, those of a mixture of experts: y[…, i, :] =
+   * x·w[experts[…, i]]ᵀ.
+   * - w is [e, n, k] in f32, or [e, n, words] packed by quant.Pack in the format of the options.
+   * - experts is […, used]; x is […, k], a row that meets all that it chooses, or […, used, k], a row for each.
+   * - The result is […, used, n].
+   * - Weights that nothing chooses are not read.
+   * - K = 0 gives zeros.
+   * - A row whose index is negative or outside gives NaN, or zeros where weights are packed.
+   * - With q8, what is not finite in a row of x may make NaN of the whole row.
+   */
+  matmulExperts(x: Operand, w: Operand, experts: Operand, options: ExpertOptions & CallOptions & Keep): Promise<Tensor>;
+  matmulExperts(x: Operand, w: Operand, experts: Operand, options?: ExpertOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
    * act(x ⋆ weights + bias), where ⋆ is the cross-correlation over the last two axes.
    * - x is [n, c, h, w], weights are [o, c/groups, kh, kw] and bias is [o]; or x is [h, w] and weights are [kh, kw].
@@ -1556,6 +1577,18 @@ export interface BatchOperations {
    * - With q8, a row of x that holds Inf or NaN gives NaN.
    */
   quantGateUpSwiglu(x: BatchOperand, gate: BatchOperand, up: BatchOperand, options: QuantOptions): Value;
+  /**
+   * The products of rows with matrices that they choose among several, those of a mixture of experts: y[…, i, :] =
+   * x·w[experts[…, i]]ᵀ.
+   * - w is [e, n, k] in f32, or [e, n, words] packed by quant.Pack in the format of the options.
+   * - experts is […, used]; x is […, k], a row that meets all that it chooses, or […, used, k], a row for each.
+   * - The result is […, used, n].
+   * - Weights that nothing chooses are not read.
+   * - K = 0 gives zeros.
+   * - A row whose index is negative or outside gives NaN, or zeros where weights are packed.
+   * - With q8, what is not finite in a row of x may make NaN of the whole row.
+   */
+  matmulExperts(x: BatchOperand, w: BatchOperand, experts: BatchOperand, options?: ExpertOptions): Value;
   /**
    * act(x ⋆ weights + bias), where ⋆ is the cross-correlation over the last two axes.
    * - x is [n, c, h, w], weights are [o, c/groups, kh, kw] and bias is [o]; or x is [h, w] and weights are [kh, kw].

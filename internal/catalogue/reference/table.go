@@ -35,7 +35,7 @@ func functions() table {
 	merge.Do(func() {
 		merged = table{}
 		for _, t := range []table{
-			attentionTable(), attentionBackwardTable(), cacheTable(), cacheAppendTable(), conv1dTable(), elementwiseTable(),
+			attentionTable(), attentionBackwardTable(), cacheTable(), cacheAppendTable(), conv1dTable(), elementwiseTable(), expertTable(),
 			fusedTable(), fusedMatmulTable(), gatherTable(), inspectTable(), lossTable(), lz4Table(), matrixTable(), moveTable(),
 			normTable(), normBackwardTable(), quantisedTable(), randomTable(), reduceTable(), ropeTable(), rowsTable(), scanTable(),
 			scatterTable(), topkTable(), trainingTable(), windowTable(),

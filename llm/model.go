@@ -101,6 +101,8 @@ type Info struct {
 	HeadSize     int    // elements of a head
 	Vocabulary   int    // tokens
 	Context      int    // tokens that the model was trained on
+	Experts      int    // of each layer of a mixture of experts; 0 for none
+	UsedExperts  int    // of these, as many as a token takes
 	Encoder      bool   // it makes embeddings, and does not continue texts
 	Parameters   int64  // elements of all weights
 	Bytes        int64  // of the weights in the file
@@ -111,7 +113,8 @@ type Info struct {
 func (m *Model) Info() Info {
 	e := m.engine
 	i := Info{Architecture: e.Architecture, Name: e.Name, Blocks: e.Blocks, Width: e.Width, Hidden: e.Hidden, Heads: e.Heads,
-		KVHeads: e.KVHeads, HeadSize: e.HeadSize, Vocabulary: e.Vocabulary, Context: e.Context, Encoder: e.Encoder, ChatTemplate: m.templateSource}
+		KVHeads: e.KVHeads, HeadSize: e.HeadSize, Vocabulary: e.Vocabulary, Context: e.Context, Experts: e.Experts, UsedExperts: e.UsedExperts, Encoder: e.Encoder,
+		ChatTemplate: m.templateSource}
 	for _, t := range m.file.Tensors() {
 		i.Parameters += int64(t.Len())
 		i.Bytes += t.Size()
@@ -154,7 +157,7 @@ func WithProgress(f func(done, total int64)) LoadOption {
 // WithGroup spreads the weights over the members of a group, a [github.com/wavelane/wavelane/dist.Group] or World: each reads and has some of
 // the heads, of the hidden elements and of the vocabulary, and what they compute is added twice in each block. Every member loads the same
 // file, makes the same sessions and continues the same texts with the same options, in the same order, and gets the same tokens. All heads of
-// keys are divided, or each by some members, else the error wraps [compute.ErrShape]. A [Scheduler] cannot have such weights.
+// keys are divided, or each by some members, else the error wraps [compute.ErrShape]. A mixture of experts cannot be spread, and a [Scheduler] cannot have such weights.
 func WithGroup(g batch.Group) LoadOption {
 	return func(o *loadOptions) {
 		o.AllReduce = (*batch.Batch).AllReduce

@@ -26,18 +26,19 @@ type Config struct {
 	RopeScale    float32 // by which rotated elements of queries and keys are multiplied; 0 is 1
 	Original     int     // context before it was stretched, up to which the short factors of a file hold
 
-	Window      int                 // positions that a query sees in blocks with a sliding window; 0 for none
-	Period      int                 // of so many blocks with windows, the last has none
-	WindowRope  compute.RopeOptions // of blocks with a window
-	ScoreScale  float32             // of attention; 0 is 1/√HeadSize
-	ScoreCap    float32             // soft cap of the scores of attention, 0 for none
-	LogitCap    float32             // soft cap of logits, 0 for none
-	EmbedScale  float32             // of embeddings; 0 is 1
-	GELU        bool                // instead of SiLU
-	Encoder     bool                // tokens see those after them, too, and none comes next
-	first       int                 // token of the rows that the embedding and the head have, of a model in parts
-	known       int                 // of these rows
-	ropeFactors []float32           // by which frequencies are divided, computed from metadata; nil for none
+	Window     int                 // positions that a query sees in blocks with a sliding window; 0 for none
+	Period     int                 // of so many blocks with windows, the last has none
+	WindowRope compute.RopeOptions // of blocks with a window
+	ScoreScale float32             // of attention; 0 is 1/√HeadSize
+	ScoreCap   float32             // soft cap of the scores of attention, 0 for none
+	LogitCap   float32             // soft cap of logits, 0 for none
+	EmbedScale float32             // of embeddings; 0 is 1
+	GELU       bool                // instead of SiLU
+	Encoder    bool                // tokens see those after them, too, and none comes next
+	ExpertConfig
+	first       int       // token of the rows that the embedding and the head have, of a model in parts
+	known       int       // of these rows
+	ropeFactors []float32 // by which frequencies are divided, computed from metadata; nil for none
 }
 
 // windowed reports blocks with a sliding window.
@@ -54,16 +55,31 @@ type architecture struct {
 	encoder   bool // BERT: positions have embeddings, norms come after what is added
 	window    int  // sliding window by default
 	period    int  // see Config, by default
+
+	mixture    uint8 // whether feed-forward layers are mixtures of experts
+	shared     bool  // of these, one takes all tokens
+	expertNorm bool  // see ExpertConfig, by default
 }
+
+// Whether feed-forward layers are mixtures of experts.
+const (
+	neverMixed uint8 = iota
+	maybeMixed
+	alwaysMixed
+)
 
 func architectureOf(name string) (architecture, bool) {
 	switch name {
 	case "llama":
-		return architecture{}, true
+		return architecture{mixture: maybeMixed, expertNorm: true}, true
 	case "qwen2":
 		return architecture{neox: true, biases: true}, true
 	case "qwen3":
 		return architecture{neox: true, headNorms: true}, true
+	case "qwen2moe":
+		return architecture{neox: true, biases: true, mixture: alwaysMixed, shared: true}, true
+	case "qwen3moe":
+		return architecture{neox: true, headNorms: true, mixture: alwaysMixed, expertNorm: true}, true
 	case "gemma":
 		return architecture{neox: true, gemma: true}, true
 	case "gemma2":
@@ -78,7 +94,7 @@ func architectureOf(name string) (architecture, bool) {
 	return architecture{}, false
 }
 
-const architectureNames = "llama, qwen2, qwen3, gemma, gemma2, gemma3, phi3 or bert"
+const architectureNames = "llama, qwen2, qwen3, qwen2moe, qwen3moe, gemma, gemma2, gemma3, phi3 or bert"
 
 // metadata reads the keys of an architecture and keeps the first error.
 type metadata struct {
@@ -183,11 +199,7 @@ func readConfig(f *gguf.File) (Config, error) {
 		m.fail(fmt.Errorf("metadata %q is %d, but heads of keys have %d elements: %w", m.prefix+"attention.value_length", v, c.HeadSize,
 			compute.ErrUnsupported))
 	}
-	if m.has("expert_count") {
-		if n, err := f.Int(m.prefix + "expert_count"); err != nil || n > 0 {
-			m.fail(fmt.Errorf("metadata %q: mixtures of experts: %w", m.prefix+"expert_count", compute.ErrUnsupported))
-		}
-	}
+	m.experts(&c, known)
 	c.Rope = compute.RopeOptions{NeoX: known.neox, Dims: m.sizeOr("rope.dimension_count", c.HeadSize), Base: 10000, Precise: true}
 	if m.has("rope.freq_base") {
 		c.Rope.Base = m.positive("rope.freq_base")

@@ -154,10 +154,14 @@ func (g *graph) record(tokens, positions, wanted []int32, o Output, attend atten
 		}
 		g.part(i, "feed-forward norm")
 		x, normed = g.AddRMSNorm(x, branch, g.Import(b.FeedForwardNorm.tensor), g.model.Epsilon)
-		g.part(i, "gate, up")
-		hidden := g.gateUp(normed, b)
-		g.part(i, "down")
-		branch = g.sum(g.linear(hidden, b.Down))
+		if g.model.Experts > 0 {
+			branch = g.mixture(i, normed, &b.Experts)
+		} else {
+			g.part(i, "gate, up")
+			hidden := g.gateUp(normed, b.Gate, b.Up)
+			g.part(i, "down")
+			branch = g.sum(g.linear(hidden, b.Down))
+		}
 		if !b.PostFeedForward.missing() {
 			branch = g.norm(branch, b.PostFeedForward)
 		}

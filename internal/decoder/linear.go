@@ -66,16 +66,16 @@ func (g *graph) biased(x batch.Value, bias weight) batch.Value {
 }
 
 // gateUp is silu(x·gateᵀ)·(x·upᵀ), or gelu.
-func (g *graph) gateUp(x batch.Value, b *block[weight]) batch.Value {
+func (g *graph) gateUp(x batch.Value, gate, up weight) batch.Value {
 	switch {
 	case g.model.GELU:
-		return g.Mul(g.GELU(g.linear(x, b.Gate)), g.linear(x, b.Up))
-	case b.Gate.format != b.Up.format || b.Gate.tensor.DType() != b.Up.tensor.DType() || len(b.Gate.changes)+len(b.Up.changes) > 0:
-		return g.SwiGLU(g.linear(x, b.Gate), g.linear(x, b.Up))
-	case b.Gate.packed():
-		return g.QuantGateUpSwiGLU(x, g.Import(b.Gate.tensor), g.Import(b.Up.tensor), g.quantised(b.Gate))
+		return g.Mul(g.GELU(g.linear(x, gate)), g.linear(x, up))
+	case gate.format != up.format || gate.tensor.DType() != up.tensor.DType() || len(gate.changes)+len(up.changes) > 0:
+		return g.SwiGLU(g.linear(x, gate), g.linear(x, up))
+	case gate.packed():
+		return g.QuantGateUpSwiGLU(x, g.Import(gate.tensor), g.Import(up.tensor), g.quantised(gate))
 	}
-	return g.GateUpSwiGLU(x, g.Import(b.Gate.tensor), g.Import(b.Up.tensor))
+	return g.GateUpSwiGLU(x, g.Import(gate.tensor), g.Import(up.tensor))
 }
 
 // normLinear is linear of the norm of x.

@@ -59,7 +59,7 @@ func (m *Model) Map(ctx context.Context, device batch.Device, tokens int, l Load
 
 // inGraph reports lines of the files that record the network.
 func inGraph(site string) bool {
-	return strings.Contains(site, "/graph.go:") || strings.Contains(site, "/linear.go:")
+	return strings.Contains(site, "/graph.go:") || strings.Contains(site, "/linear.go:") || strings.Contains(site, "/experts.go:")
 }
 
 // partOf is the part in which the first of some recorded steps was recorded.

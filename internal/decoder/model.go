@@ -37,7 +37,8 @@ type block[T any] struct {
 	PostAttention       T // norm of what attention adds; may be missing
 	FeedForwardNorm     T
 	Gate, Up, Down      T
-	PostFeedForward     T // norm of what the layer adds; may be missing
+	Experts             experts[T] // instead of these
+	PostFeedForward     T          // norm of what the layer adds; may be missing
 	Biases              encoderBiases[T]
 }
 
@@ -101,17 +102,21 @@ func (r *reader) block(c *Config, known architecture, at string) (b block[*tenso
 	}
 	b.Output = r.tensor(at+"attn_output.weight", c.Width, q)
 	b.FeedForwardNorm = r.tensor(at+"ffn_norm.weight", c.Width)
-	if known.fused {
-		both := r.tensor(at+"ffn_up.weight", 2*c.Hidden, c.Width)
-		b.Gate, b.Up = both.part(0, c.Hidden), both.part(c.Hidden, c.Hidden)
-	} else {
-		b.Gate, b.Up = r.tensor(at+"ffn_gate.weight", c.Hidden, c.Width), r.tensor(at+"ffn_up.weight", c.Hidden, c.Width)
-	}
-	b.Down = r.tensor(at+"ffn_down.weight", c.Width, c.Hidden)
 	if known.postNorms {
 		b.PostAttention = r.tensor(at+"post_attention_norm.weight", c.Width)
 		b.PostFeedForward = r.tensor(at+"post_ffw_norm.weight", c.Width)
 	}
+	switch {
+	case c.Experts > 0:
+		b.Experts = r.experts(c, at)
+		return b
+	case known.fused:
+		both := r.tensor(at+"ffn_up.weight", 2*c.Hidden, c.Width)
+		b.Gate, b.Up = both.part(0, c.Hidden), both.part(c.Hidden, c.Hidden)
+	default:
+		b.Gate, b.Up = r.tensor(at+"ffn_gate.weight", c.Hidden, c.Width), r.tensor(at+"ffn_up.weight", c.Hidden, c.Width)
+	}
+	b.Down = r.tensor(at+"ffn_down.weight", c.Width, c.Hidden)
 	return b
 }
 

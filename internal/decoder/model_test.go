@@ -79,10 +79,11 @@ func changed(t testing.TB, r Random, c change) *gguf.File {
 }
 
 var (
-	smallLlama = Random{Architecture: "llama", Tokenizer: "llama", Blocks: 2, Width: 16, Hidden: 24, Heads: 4, KVHeads: 2, Context: 32}
-	smallGemma = Random{Architecture: "gemma2", Tokenizer: "llama", Blocks: 2, Width: 16, Hidden: 24, Heads: 4, KVHeads: 2, Context: 32, Tied: true}
-	smallPhi   = Random{Architecture: "phi3", Tokenizer: "llama", Blocks: 1, Width: 16, Hidden: 24, Heads: 4, KVHeads: 2, Context: 32, Factors: true}
-	smallQwen  = Random{Architecture: "qwen2", Tokenizer: "gpt2", Blocks: 1, Width: 16, Hidden: 24, Heads: 2, KVHeads: 2, Context: 32, Tied: true}
+	smallLlama   = Random{Architecture: "llama", Tokenizer: "llama", Blocks: 2, Width: 16, Hidden: 24, Heads: 4, KVHeads: 2, Context: 32}
+	smallMixtral = Random{Architecture: "llama", Tokenizer: "llama", Blocks: 2, Width: 16, Hidden: 24, Heads: 4, KVHeads: 2, Context: 32, Experts: 5, UsedExperts: 2}
+	smallGemma   = Random{Architecture: "gemma2", Tokenizer: "llama", Blocks: 2, Width: 16, Hidden: 24, Heads: 4, KVHeads: 2, Context: 32, Tied: true}
+	smallPhi     = Random{Architecture: "phi3", Tokenizer: "llama", Blocks: 1, Width: 16, Hidden: 24, Heads: 4, KVHeads: 2, Context: 32, Factors: true}
+	smallQwen    = Random{Architecture: "qwen2", Tokenizer: "gpt2", Blocks: 1, Width: 16, Hidden: 24, Heads: 2, KVHeads: 2, Context: 32, Tied: true}
 )
 
 func TestRead(t *testing.T) {
@@ -148,7 +149,15 @@ func TestReadErrors(t *testing.T) {
 		{smallPhi, change{tensors: map[string][]int{"rope_factors_long.weight": nil}}, gguf.ErrMissing, "rope_factors_long.weight"},
 		{smallPhi, change{metadata: map[string]any{"phi3.rope.scaling.type": "yarn", "phi3.rope.scaling.factor": float32(4)}}, compute.ErrUnsupported,
 			"rope_factors_short.weight"},
-		{smallLlama, change{metadata: map[string]any{"llama.expert_count": uint32(8)}}, compute.ErrUnsupported, "expert_count"},
+		{smallLlama, change{metadata: map[string]any{"llama.expert_count": uint32(8)}}, gguf.ErrMissing, "expert_used_count"},
+		{smallGemma, change{metadata: map[string]any{"gemma2.expert_count": uint32(8)}}, compute.ErrUnsupported, "expert_count"},
+		{smallMixtral, change{metadata: map[string]any{"llama.expert_count": uint32(4)}}, compute.ErrShape, "blk.0.ffn_gate_inp.weight"},
+		{smallMixtral, change{metadata: map[string]any{"llama.expert_used_count": uint32(6)}}, compute.ErrShape, "expert_used_count"},
+		{smallMixtral, change{metadata: map[string]any{"llama.expert_used_count": uint32(0)}}, compute.ErrArgument, "expert_used_count"},
+		{smallMixtral, change{metadata: map[string]any{"llama.expert_gating_func": uint32(2)}}, compute.ErrUnsupported, "expert_gating_func"},
+		{smallMixtral, change{tensors: map[string][]int{"blk.1.ffn_down_exps.weight": nil}}, gguf.ErrMissing, "blk.1.ffn_down_exps.weight"},
+		{smallMixtral, change{tensors: map[string][]int{"blk.1.ffn_down_exps.weight": {16, 24}}}, compute.ErrShape, "blk.1.ffn_down_exps.weight"},
+		{smallMixtral, change{tensors: map[string][]int{"blk.1.ffn_gate.weight": {24, 16}}}, compute.ErrUnsupported, "blk.1.ffn_gate.weight"},
 		{smallLlama, change{tensors: map[string][]int{"token_embd.weight": nil}}, gguf.ErrMissing, "token_embd.weight"},
 		{smallLlama, change{tensors: map[string][]int{"token_embd.weight": {320, 8}}}, compute.ErrShape, "token_embd.weight"},
 		{smallLlama, change{tensors: map[string][]int{"output.weight": {319, 16}}}, compute.ErrShape, "output.weight"},

@@ -33,6 +33,10 @@ type Random struct {
 	Yarn         float32 // times that a quarter of the context was stretched by YaRN, if not 0
 	Window       int     // sliding window of architectures that have one
 	Rotated      int     // leading elements of heads that are rotated, if not all
+	Experts      int     // of a feed-forward layer, if not 0
+	UsedExperts  int     // that a token takes
+	ExpertHidden int     // of an expert; 0 is Hidden
+	SharedHidden int     // of an expert that all tokens take, for qwen2moe
 	ChatTemplate string
 	End          int            // token that ends texts, if not 0; otherwise the tokenizer's
 	Metadata     map[string]any // more of it
@@ -93,6 +97,17 @@ func (r Random) Write(out io.Writer) error {
 	if w.Stretch > 0 {
 		w.set(w.Architecture+".rope.scaling.type", "linear")
 		w.set(w.Architecture+".rope.scaling.factor", w.Stretch)
+	}
+	if w.Experts > 0 {
+		if w.ExpertHidden == 0 {
+			w.ExpertHidden = w.Hidden
+		}
+		w.set(w.Architecture+".expert_count", uint32(w.Experts))
+		w.set(w.Architecture+".expert_used_count", uint32(w.UsedExperts))
+		w.set(w.Architecture+".expert_feed_forward_length", uint32(w.ExpertHidden))
+		if w.SharedHidden > 0 {
+			w.set(w.Architecture+".expert_shared_feed_forward_length", uint32(w.SharedHidden))
+		}
 	}
 	tokens := tokenizer.WriteSmall(func(key string, value any) {
 		if key == "tokenizer.ggml.eos_token_id" && w.End != 0 {
@@ -205,6 +220,10 @@ func (w *randomWriter) tensors(tokens int, f func(name string, shape ...int)) {
 			f(at+"post_ffw_norm.weight", w.Width)
 		}
 		f(at+"ffn_norm.weight", w.Width)
+		if w.Experts > 0 {
+			w.experts(at, f)
+			continue
+		}
 		if known.fused {
 			f(at+"ffn_up.weight", w.Width, 2*w.Hidden)
 		} else {
@@ -212,6 +231,20 @@ func (w *randomWriter) tensors(tokens int, f func(name string, shape ...int)) {
 			f(at+"ffn_up.weight", w.Width, w.Hidden)
 		}
 		f(at+"ffn_down.weight", w.Hidden, w.Width)
+	}
+}
+
+// experts is tensors for a mixture of experts.
+func (w *randomWriter) experts(at string, f func(name string, shape ...int)) {
+	f(at+"ffn_gate_inp.weight", w.Width, w.Experts)
+	f(at+"ffn_gate_exps.weight", w.Width, w.ExpertHidden, w.Experts)
+	f(at+"ffn_up_exps.weight", w.Width, w.ExpertHidden, w.Experts)
+	f(at+"ffn_down_exps.weight", w.ExpertHidden, w.Width, w.Experts)
+	if w.SharedHidden > 0 {
+		f(at+"ffn_gate_inp_shexp.weight", w.Width)
+		f(at+"ffn_gate_shexp.weight", w.Width, w.SharedHidden)
+		f(at+"ffn_up_shexp.weight", w.Width, w.SharedHidden)
+		f(at+"ffn_down_shexp.weight", w.SharedHidden, w.Width)
 	}
 }
 
@@ -236,7 +269,7 @@ func (w *randomWriter) encoder(f func(name string, shape ...int)) {
 }
 
 func (w *randomWriter) format(name string, shape []int) quant.Type {
-	if w.Format == nil || len(shape) < 2 {
+	if w.Format == nil || len(shape) < 2 || isRouter(name) {
 		return quant.F32
 	}
 	return w.Format(name)
@@ -249,6 +282,9 @@ func (w *randomWriter) declare(name string, shape ...int) {
 		w.err = w.AddTensor(name, w.format(name, shape), dims...)
 	}
 }
+
+// isRouter reports what chooses experts, or how much of one is taken.
+func isRouter(name string) bool { return strings.Contains(name, "ffn_gate_inp") }
 
 // fill writes the data of a tensor: of matrices so that products are about as large as what is multiplied, of vectors about 1.
 func (w *randomWriter) fill(name string, shape ...int) {
@@ -266,6 +302,8 @@ func (w *randomWriter) fill(name string, shape ...int) {
 		deviation = 1
 	case strings.HasSuffix(name, ".bias"):
 		deviation = 0.3
+	case isRouter(name): // whose choices are clear: small errors seldom change them
+		deviation *= 6
 	case len(shape) == 1:
 		mean, deviation = 1, 0.1
 	}

@@ -18,6 +18,9 @@ func (m *Model) shard(rank, size int) (*Model, error) {
 	if m.Encoder {
 		return nil, fmt.Errorf("%s in parts: %w", m.Architecture, compute.ErrUnsupported)
 	}
+	if m.Experts > 0 {
+		return nil, fmt.Errorf("a mixture of %d experts in parts: %w", m.Experts, compute.ErrUnsupported)
+	}
 	if m.Hidden < size || m.Vocabulary < size {
 		return nil, fmt.Errorf("%d hidden elements and %d tokens for %d members: %w", m.Hidden, m.Vocabulary, size, compute.ErrShape)
 	}

@@ -5,6 +5,7 @@ package decoder
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -21,6 +22,7 @@ import (
 // spreadModels are the models, and one whose heads and tokens cannot be divided evenly.
 func spreadModels(seed uint64) map[string]Random {
 	all := models(seed)
+	maps.DeleteFunc(all, func(_ string, r Random) bool { return r.Experts > 0 }) // which cannot be in parts
 	all["uneven"] = Random{Architecture: "llama", Tokenizer: "gpt2", Blocks: 2, Width: 288, Hidden: 160, Heads: 9, KVHeads: 3, Context: 64,
 		Tied: true, Seed: seed, Format: narrow}
 	return all
@@ -159,6 +161,11 @@ func TestSpreadParts(t *testing.T) {
 		require.ErrorIs(t, err, compute.ErrShape)
 		require.ErrorContains(t, err, fmt.Sprintf("8 heads of queries on 2 of keys cannot be divided among %d members", size))
 	}
+	mixture, err := Read(opened(t, models(seed)["mixtral"]))
+	require.NoError(t, err)
+	_, err = mixture.shard(0, 2)
+	require.ErrorIs(t, err, compute.ErrUnsupported)
+	require.ErrorContains(t, err, "4 experts")
 	_, err = m.Load(t.Context(), device(t, "cpu"), LoadOptions{Group: (*dist.Group)(nil)})
 	require.ErrorIs(t, err, compute.ErrArgument)
 }

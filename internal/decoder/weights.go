@@ -59,7 +59,7 @@ type LoadOptions struct {
 	AllReduce func(b *batch.Batch, x batch.Value, g batch.Group, r compute.Reduction) batch.Value
 }
 
-// Load brings the weights to a device: matrices in their blocks or halves, all others and vectors as Float32. When ctx is done,
+// Load brings the weights to a device: matrices in their blocks or halves, all others, vectors and halves of experts as Float32. When ctx is done,
 // it stops after the tensor under way.
 func (m *Model) Load(ctx context.Context, device Device, o LoadOptions) (*Weights, error) {
 	for _, a := range o.Adapters {
@@ -177,16 +177,18 @@ func (u *upload) send(name string, data any, shape ...int) weight {
 // form is what a tensor becomes on the device: its type and shape, and the format of blocks that are packed.
 func (o *LoadOptions) form(t *tensor) (compute.DType, []int, compute.BlockFormat) {
 	shape := t.shape()
-	if len(shape) != 2 {
+	if len(shape) < 2 {
 		return compute.Float32, shape, 0
 	}
 	if words, err := quant.PackedWords(t.format(), t.cols()); err == nil && !o.Dense {
-		return compute.Uint32, []int{shape[0], words}, compute.BlockFormat(t.format())
+		shape[len(shape)-1] = words
+		return compute.Uint32, shape, compute.BlockFormat(t.format())
 	}
-	switch t.format() {
-	case quant.F16:
+	switch {
+	case len(shape) > 2: // matrices of experts, which products take in these forms alone
+	case t.format() == quant.F16:
 		return compute.Float16, shape, 0
-	case quant.BF16:
+	case t.format() == quant.BF16:
 		return compute.BFloat16, shape, 0
 	}
 	return compute.Float32, shape, 0
@@ -250,7 +252,8 @@ func convert(n *network[*tensor], f func(t *tensor) weight) *network[weight] {
 		out.Blocks = append(out.Blocks, block[weight]{AttentionNorm: to(b.AttentionNorm), Q: to(b.Q), K: to(b.K), V: to(b.V),
 			QBias: to(b.QBias), KBias: to(b.KBias), VBias: to(b.VBias), QNorm: to(b.QNorm), KNorm: to(b.KNorm),
 			Output: to(b.Output), PostAttention: to(b.PostAttention), FeedForwardNorm: to(b.FeedForwardNorm), Gate: to(b.Gate),
-			Up: to(b.Up), Down: to(b.Down), PostFeedForward: to(b.PostFeedForward), Biases: convertBiases(b.Biases, to)})
+			Up: to(b.Up), Down: to(b.Down), Experts: convertExperts(b.Experts, to), PostFeedForward: to(b.PostFeedForward),
+			Biases: convertBiases(b.Biases, to)})
 	}
 	out.Norm, out.Head = to(n.Norm), out.Embedding
 	if n.Head != n.Embedding {

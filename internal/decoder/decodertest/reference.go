@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sort"
 	"strings"
 	"testing"
 
@@ -246,17 +247,11 @@ func (r *Reference) Step(token int32) []float64 {
 		}
 		add(y)
 		h = r.norm(at+"ffn_norm", x)
-		up := r.times(at+"ffn_up", h)
-		var gate []float64
-		if has(at + "ffn_gate") {
-			gate = r.times(at+"ffn_gate", h)
+		if has(at + "ffn_gate_inp") {
+			y = r.mixture(at, h)
 		} else {
-			gate, up = up[:len(up)/2], up[len(up)/2:]
+			y = r.feedForward(at, "", h, r.times)
 		}
-		for i, g := range gate {
-			gate[i] = r.activation(g) * up[i]
-		}
-		y = r.times(at+"ffn_down", gate)
 		if has(at + "post_ffw_norm") {
 			y = r.norm(at+"post_ffw_norm", y)
 		}
@@ -273,6 +268,73 @@ func (r *Reference) Step(token int32) []float64 {
 		logits[i] = capped(v, r.logitCap)
 	}
 	return logits
+}
+
+// feedForward is a gated layer, whose tensors' names end so.
+func (r *Reference) feedForward(at, end string, h []float64, times func(name string, x []float64) []float64) []float64 {
+	up := times(at+"ffn_up"+end, h)
+	var gate []float64
+	if r.tensors[at+"ffn_gate"+end+".weight"] != nil {
+		gate = times(at+"ffn_gate"+end, h)
+	} else {
+		gate, up = up[:len(up)/2], up[len(up)/2:]
+	}
+	for i, g := range gate {
+		gate[i] = r.activation(g) * up[i]
+	}
+	return times(at+"ffn_down"+end, gate)
+}
+
+// mixture is a layer of experts: those of the largest probabilities, and one that all tokens take.
+func (r *Reference) mixture(at string, h []float64) []float64 {
+	p := r.times(at+"ffn_gate_inp", h)
+	sum := 0.0
+	for i, v := range p {
+		p[i] = math.Exp(v)
+		sum += p[i]
+	}
+	order := make([]int, len(p))
+	for i := range order {
+		order[i] = i
+		p[i] /= sum
+	}
+	sort.SliceStable(order, func(i, j int) bool { return p[order[i]] > p[order[j]] })
+	order = order[:int(r.number("expert_used_count", math.NaN()))]
+	if sum = 0; r.architecture != "qwen2moe" { // the others normalise what they take
+		for _, e := range order {
+			sum += p[e]
+		}
+	} else {
+		sum = 1
+	}
+	y := make([]float64, len(h))
+	for _, e := range order {
+		of := func(name string, x []float64) []float64 {
+			w := r.tensors[name+".weight"]
+			n := len(w) / len(p)
+			out := make([]float64, n/len(x))
+			for i := range out {
+				for j, v := range x {
+					out[i] += w[e*n+i*len(x)+j] * v
+				}
+			}
+			return out
+		}
+		for i, v := range r.feedForward(at, "_exps", h, of) {
+			y[i] += p[e] / sum * v
+		}
+	}
+	if gate := r.tensors[at+"ffn_gate_inp_shexp.weight"]; gate != nil {
+		much := 0.0
+		for i, v := range gate {
+			much += v * h[i]
+		}
+		much = 1 / (1 + math.Exp(-much))
+		for i, v := range r.feedForward(at, "_shexp", h, r.times) {
+			y[i] += much * v
+		}
+	}
+	return y
 }
 
 // centred is the norm of deviations from the mean.

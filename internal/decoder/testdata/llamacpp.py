@@ -3,6 +3,8 @@
     pip install llama-cpp-python==0.3.36 gguf==0.19.0 numpy
     go test ./internal/decoder -run TestLlamaCppLogits -models MODELS     # writes the models to that folder
     python3 llamacpp.py MODELS
+
+Those of mixtures of experts are by a later llama.cpp, of node-llama-cpp 3.22.1, whose logits of the others differ by 1e-6.
 """
 import os, sys
 import gguf, llama_cpp, numpy

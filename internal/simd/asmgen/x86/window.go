@@ -180,11 +180,9 @@ func (t *windowTier) taps() {
 	t.end()
 }
 
-func (t *windowTier) slot(name string) operand.Mem { return slot(t.Context, name) }
-
 // slot is where an argument lies.
-func slot(c *build.Context, name string) operand.Mem {
-	b, err := c.Param(name).Resolve()
+func (t *windowTier) slot(name string) operand.Mem {
+	b, err := t.Param(name).Resolve()
 	if err != nil {
 		panic(err)
 	}

@@ -388,7 +388,11 @@ func (c *compiler) function(f *function) error {
 		}
 	}
 	// Falling off the end is ret.
-	return c.instr(&ir.Instr{Op: "ret", Pos: f.ir.Pos})
+	if err := c.instr(&ir.Instr{Op: "ret", Pos: f.ir.Pos}); err != nil {
+		return err
+	}
+	c.join(f)
+	return nil
 }
 
 func (c *compiler) instr(in *ir.Instr) error {
@@ -413,6 +417,9 @@ func (c *compiler) instr(in *ir.Instr) error {
 	s, err := h(c, in)
 	if err != nil {
 		return err
+	}
+	if c.plain(in) {
+		c.in.raw = s
 	}
 	if !c.wrapped {
 		s = c.wrap(in, s)

@@ -38,6 +38,7 @@ func compilePure(c *compiler, in *ir.Instr) (step, error) {
 	}
 	if not == 0 && single && !(c.cfg.Perturb && in.Has(ir.Approx)) {
 		if s := fast(in, d, src); s != nil {
+			c.in.product = productOf(in, d, src)
 			return s, nil
 		}
 	}

@@ -54,8 +54,10 @@ type worker struct {
 	clock  uint64     // instructions executed
 	// By instruction: how often executed, and by how many lanes in all.
 	count, lanes []uint64
-	extra        []Counts // by instruction; nil without Config.Counters
-	ticks        uint64   // looks at a clock
+	// The same of stretches, by their first instruction.
+	stretches, stretchLanes []uint64
+	extra                   []Counts // by instruction; nil without Config.Counters
+	ticks                   uint64   // looks at a clock
 }
 
 // laneOf chooses one of the lanes.

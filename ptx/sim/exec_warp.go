@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/wavelane/wavelane/ptx/ir"
+	"github.com/wavelane/wavelane/ptx/sim/internal/lanes"
 )
 
 const (
@@ -26,10 +27,14 @@ type inst struct {
 	not   uint32 // full if the guard is negated
 	// flow: the step is called even if no lane executes it, and says itself where all lanes of the group go on, by next, jump,
 	// wait or together. Other instructions go on after themselves.
-	flow  bool
-	cost  instrCost
-	label string // its text and class, once statistics have needed them
-	class string
+	flow bool
+	cost instrCost
+	// Of an instruction that may be part of a stretch: its step without what the checks ask for, and what it computes if it is fma.
+	raw     step
+	product *lanes.Product
+	stretch *stretch // that begins here
+	label   string   // its text and class, once statistics have needed them
+	class   string
 }
 
 func (i *inst) text() string { return i.fn.ir.InstrString(i.in) }
@@ -291,14 +296,21 @@ func (w *warp) stuck() {
 // run executes up to n instructions, fewer if all lanes wait or have exited. It returns how many it executed.
 func (w *warp) run(n int) int {
 	w.repick()
-	code, count, lanes := w.prog.code, w.work.count, w.work.lanes
-	for i := range n {
+	code, count, active := w.prog.code, w.work.count, w.work.lanes
+	for i := 0; i < n; i++ {
 		if w.at >= w.stop && !w.pick() {
 			w.stuck()
 			return i
 		}
 		pc := w.at
 		in := &code[pc]
+		if s := in.stretch; s != nil && w.starts(s, n-i) {
+			w.work.stretches[pc]++
+			w.work.stretchLanes[pc] += uint64(bits.OnesCount32(w.act))
+			w.stretch(s)
+			i += int(s.n) - 1
+			continue
+		}
 		m := w.act
 		if in.guard >= 0 {
 			if w.def != nil && m&^w.def[bankP][in.guard] != 0 {
@@ -307,7 +319,7 @@ func (w *warp) run(n int) int {
 			m &= w.p[in.guard] ^ in.not
 		}
 		count[pc]++
-		lanes[pc] += uint64(bits.OnesCount32(m))
+		active[pc] += uint64(bits.OnesCount32(m))
 		switch {
 		case in.flow:
 			in.step(w, m)

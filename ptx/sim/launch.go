@@ -240,7 +240,8 @@ func newGrid(ctx context.Context, g *GPU, k *Kernel, l Launch) *grid {
 
 func (r *grid) newWorker(i int) *worker {
 	n := len(r.prog.code)
-	k := &worker{grid: r, cache: make([]*segment, r.prog.caches), count: make([]uint64, n), lanes: make([]uint64, n)}
+	k := &worker{grid: r, cache: make([]*segment, r.prog.caches), count: make([]uint64, n), lanes: make([]uint64, n),
+		stretches: make([]uint64, n), stretchLanes: make([]uint64, n)}
 	if r.gpu.cfg.Counters {
 		k.extra = make([]Counts, n)
 	}
@@ -278,10 +279,24 @@ func (k *worker) guarded() (err error) {
 	return nil
 }
 
+// countStretches counts the instructions of stretches.
+func (k *worker) countStretches() {
+	code := k.grid.prog.code
+	for pc, n := range k.stretches {
+		for i := 0; n > 0 && i < int(code[pc].stretch.n); i++ {
+			k.count[pc+i] += n
+			k.lanes[pc+i] += k.stretchLanes[pc]
+		}
+	}
+}
+
 // stats sums up what the workers counted.
 func (r *grid) stats(workers []*worker) *Stats {
 	s := &Stats{Kernel: r.prog.name, Blocks: r.launch.Grid.count(), Threads: r.launch.Grid.count() * r.launch.Block.count(),
 		Shared: r.shared, Classes: map[string]uint64{}}
+	for _, k := range workers {
+		k.countStretches()
+	}
 	for pc := range r.prog.code {
 		in := &r.prog.code[pc]
 		line := LineStats{Pos: in.in.Pos}

@@ -13,6 +13,15 @@ func FMA(r, x, y, z *[Size]uint32) {
 	}
 }
 
+// Products are several FMA, one after the other. The numbers have to be those of registers.
+func Products(regs [][Size]uint32, list []Product) {
+	if vectors {
+		products(&regs[0], &list[0], len(list))
+	} else {
+		productsGo(regs, list)
+	}
+}
+
 // Add is r = x + y in float32, with PTX's one NaN.
 func Add(r, x, y *[Size]uint32) {
 	if vectors {
@@ -70,6 +79,9 @@ func Load4(r0, r1, r2, r3 *[Size]uint32, data []byte, off *[Size]uint64) {
 
 //go:noescape
 func fma(r, x, y, z *[Size]uint32)
+
+//go:noescape
+func products(regs *[Size]uint32, list *Product, n int)
 
 //go:noescape
 func add(r, x, y *[Size]uint32)

@@ -14,8 +14,8 @@ import (
 // maximum and the sum of what was seen so far (see shiftedSum). Rows of a block are the queries of all heads that share a head
 // of keys, so that few queries of many heads make one product too.
 const (
-	attentionRows = 64
-	attentionKeys = 128
+	attentionRows = 128
+	attentionKeys = 256
 )
 
 // attending is an attention over the call's operands.
@@ -74,7 +74,8 @@ type attentionTile struct {
 	q, o        []float32
 	s           []float32 // scores, then weights: stride attentionKeys
 	k, v        []float32 // converted tiles
-	rows        []int     // of a tile's keys in pages; negative where there is none
+	rows        []int     // of a tile's keys; negative where a page has none
+	missing     bool      // some of them are negative
 	max, sum    []float64
 }
 
@@ -193,9 +194,11 @@ func (t *attentionTile) weigh(x *attending, r, first, keys int) {
 		kernels.Tanh(s, s)
 		kernels.Scale(s, s, x.SoftCap)
 	}
-	for j, row := range t.rows[from:to] {
-		if row < 0 {
-			s[j] = float32(math.Inf(-1))
+	if t.missing {
+		for j, row := range t.rows[from:to] {
+			if row < 0 {
+				s[j] = float32(math.Inf(-1))
+			}
 		}
 	}
 	m := max(t.max[r], float64(kernels.Max(s)))
@@ -235,6 +238,7 @@ func (t *attentionTile) Finish(x *attending, c *call, a *args, unit int) {
 // place locates the rows of the next keys and returns how many there are.
 func (t *attentionTile) place(x *attending, a *args, lo, hi int) (keys int) {
 	keys = min(attentionKeys, hi-lo)
+	t.missing = false
 	if x.table == 0 {
 		slot := (t.slot + lo) % x.NK
 		keys = min(keys, x.NK-slot)
@@ -250,6 +254,8 @@ func (t *attentionTile) place(x *attending, a *args, lo, hi int) (keys int) {
 		t.rows[j] = -1
 		if slot, ok := x.Slot(table, t.batch, lo+j); ok {
 			t.rows[j] = slot
+		} else {
+			t.missing = true
 		}
 	}
 	return keys

@@ -96,7 +96,7 @@ type room struct {
 	q       [most]int8
 	a, b, s [most/16 + 16]float32
 	y       [Piece]float32
-	sums    [Most]float32
+	sums    [Held][Most]float32
 	factor  float32
 }
 

@@ -9961,93 +9961,104 @@ block:
 	VZEROUPPER
 	RET
 
-// func products32x1VNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
+// func products32x1VNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
 // Requires: AVX, AVX512F, AVX512VNNI
-TEXT ·products32x1VNNI(SB), NOSPLIT, $0-80
+TEXT ·products32x1VNNI(SB), NOSPLIT, $0-96
 	MOVQ         sums+0(FP), AX
-	MOVQ         q+8(FP), CX
-	MOVQ         a+16(FP), DX
-	MOVQ         least+24(FP), BX
-	MOVQ         factor+32(FP), SI
-	MOVQ         x+40(FP), DI
-	MOVQ         scale+48(FP), R8
-	MOVQ         sum+56(FP), R9
-	MOVQ         stride+64(FP), R10
-	MOVQ         n+72(FP), R10
-	VBROADCASTSS (SI), Z0
-	VPXORD       Z1, Z1, Z1
+	MOVQ         stride+64(FP), CX
+	MOVQ         factor+32(FP), CX
+	VBROADCASTSS (CX), Z0
+
+row:
+	MOVQ   q+8(FP), CX
+	MOVQ   a+16(FP), DX
+	MOVQ   least+24(FP), BX
+	MOVQ   x+40(FP), SI
+	MOVQ   scale+48(FP), DI
+	MOVQ   sum+56(FP), R8
+	MOVQ   n+72(FP), R9
+	VPXORD Z1, Z1, Z1
 
 chunk:
 	VMOVDQU32     (CX), Z2
 	VPXORD        Z3, Z3, Z3
-	VPDPBUSD      (DI), Z2, Z3
+	VPDPBUSD      (SI), Z2, Z3
 	VMOVDQU32     64(CX), Z2
-	VPDPBUSD      64(DI), Z2, Z3
+	VPDPBUSD      64(SI), Z2, Z3
 	VMOVDQU32     128(CX), Z2
-	VPDPBUSD      128(DI), Z2, Z3
+	VPDPBUSD      128(SI), Z2, Z3
 	VMOVDQU32     192(CX), Z2
-	VPDPBUSD      192(DI), Z2, Z3
+	VPDPBUSD      192(SI), Z2, Z3
 	VMOVDQU32     256(CX), Z2
-	VPDPBUSD      256(DI), Z2, Z3
+	VPDPBUSD      256(SI), Z2, Z3
 	VMOVDQU32     320(CX), Z2
-	VPDPBUSD      320(DI), Z2, Z3
+	VPDPBUSD      320(SI), Z2, Z3
 	VMOVDQU32     384(CX), Z2
-	VPDPBUSD      384(DI), Z2, Z3
+	VPDPBUSD      384(SI), Z2, Z3
 	VMOVDQU32     448(CX), Z2
-	VPDPBUSD      448(DI), Z2, Z3
+	VPDPBUSD      448(SI), Z2, Z3
 	VMOVUPS       (DX), Z2
 	VMOVUPS       (BX), Z4
 	VMULPS        Z0, Z4, Z4
 	VCVTDQ2PS     Z3, Z3
-	VMULPS        (R8), Z2, Z2
+	VMULPS        (DI), Z2, Z2
 	VFMADD231PS   Z2, Z3, Z1
-	VFNMADD231PS  (R9), Z4, Z1
+	VFNMADD231PS  (R8), Z4, Z1
 	ADDQ          $0x00000200, CX
-	ADDQ          $0x00000200, DI
-	ADDQ          $0x40, R8
+	ADDQ          $0x00000200, SI
+	ADDQ          $0x40, DI
 	ADDQ          $0x00000040, DX
 	ADDQ          $0x00000040, BX
-	ADDQ          $0x00000040, R9
-	DECQ          R10
+	ADDQ          $0x00000040, R8
+	DECQ          R9
 	JNE           chunk
-	VEXTRACTF64X4 $0x01, Z1, Y0
-	VADDPS        Y0, Y1, Y1
-	VEXTRACTF128  $0x01, Y1, X0
-	VADDPS        X0, X1, X1
-	VMOVHLPS      X1, X1, X0
-	VADDPS        X0, X1, X1
-	VMOVSHDUP     X1, X0
-	VADDSS        X0, X1, X1
+	VEXTRACTF64X4 $0x01, Z1, Y2
+	VADDPS        Y2, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X2
+	VADDPS        X2, X1, X1
+	VMOVHLPS      X1, X1, X2
+	VADDPS        X2, X1, X1
+	VMOVSHDUP     X1, X2
+	VADDSS        X2, X1, X1
 	VMOVSS        X1, (AX)
+	ADDQ          $0x20, AX
+	MOVQ          apart+88(FP), CX
+	ADDQ          CX, q+8(FP)
+	ADDQ          CX, a+16(FP)
+	ADDQ          CX, least+24(FP)
+	DECQ          weights+80(FP)
+	JNE           row
 	VZEROUPPER
 	RET
 
-// func products16x1VNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
+// func products16x1VNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
 // Requires: AVX, AVX512F, AVX512VNNI
-TEXT ·products16x1VNNI(SB), NOSPLIT, $0-80
+TEXT ·products16x1VNNI(SB), NOSPLIT, $0-96
 	MOVQ         sums+0(FP), AX
-	MOVQ         q+8(FP), CX
-	MOVQ         a+16(FP), DX
-	MOVQ         least+24(FP), BX
-	MOVQ         factor+32(FP), SI
-	MOVQ         x+40(FP), DI
-	MOVQ         scale+48(FP), R8
-	MOVQ         sum+56(FP), R9
-	MOVQ         stride+64(FP), R10
-	MOVQ         n+72(FP), R10
-	VBROADCASTSS (SI), Z0
-	VPXORD       Z1, Z1, Z1
+	MOVQ         stride+64(FP), CX
+	MOVQ         factor+32(FP), CX
+	VBROADCASTSS (CX), Z0
+
+row:
+	MOVQ   q+8(FP), CX
+	MOVQ   a+16(FP), DX
+	MOVQ   least+24(FP), BX
+	MOVQ   x+40(FP), SI
+	MOVQ   scale+48(FP), DI
+	MOVQ   sum+56(FP), R8
+	MOVQ   n+72(FP), R9
+	VPXORD Z1, Z1, Z1
 
 chunk:
 	VMOVDQU32     (CX), Z2
 	VPXORD        Z3, Z3, Z3
-	VPDPBUSD      (DI), Z2, Z3
+	VPDPBUSD      (SI), Z2, Z3
 	VMOVDQU32     64(CX), Z2
-	VPDPBUSD      64(DI), Z2, Z3
+	VPDPBUSD      64(SI), Z2, Z3
 	VMOVDQU32     128(CX), Z2
-	VPDPBUSD      128(DI), Z2, Z3
+	VPDPBUSD      128(SI), Z2, Z3
 	VMOVDQU32     192(CX), Z2
-	VPDPBUSD      192(DI), Z2, Z3
+	VPDPBUSD      192(SI), Z2, Z3
 	VMOVDQU32     blocksAlternate0<>+0(SB), Z2
 	VMOVUPS       (DX), Z5
 	VPERMI2PS     64(DX), Z5, Z2
@@ -10056,18 +10067,18 @@ chunk:
 	VPERMI2PS     64(BX), Z6, Z5
 	VMULPS        Z0, Z5, Z5
 	VCVTDQ2PS     Z3, Z3
-	VMULPS        (R8), Z2, Z2
+	VMULPS        (DI), Z2, Z2
 	VFMADD231PS   Z2, Z3, Z1
-	VFNMADD231PS  (R9), Z5, Z1
+	VFNMADD231PS  (R8), Z5, Z1
 	VMOVDQU32     256(CX), Z2
 	VPXORD        Z4, Z4, Z4
-	VPDPBUSD      256(DI), Z2, Z4
+	VPDPBUSD      256(SI), Z2, Z4
 	VMOVDQU32     320(CX), Z2
-	VPDPBUSD      320(DI), Z2, Z4
+	VPDPBUSD      320(SI), Z2, Z4
 	VMOVDQU32     384(CX), Z2
-	VPDPBUSD      384(DI), Z2, Z4
+	VPDPBUSD      384(SI), Z2, Z4
 	VMOVDQU32     448(CX), Z2
-	VPDPBUSD      448(DI), Z2, Z4
+	VPDPBUSD      448(SI), Z2, Z4
 	VMOVDQU32     blocksAlternate1<>+0(SB), Z2
 	VMOVUPS       (DX), Z5
 	VPERMI2PS     64(DX), Z5, Z2
@@ -10076,26 +10087,33 @@ chunk:
 	VPERMI2PS     64(BX), Z6, Z5
 	VMULPS        Z0, Z5, Z5
 	VCVTDQ2PS     Z4, Z4
-	VMULPS        (R8), Z2, Z2
+	VMULPS        (DI), Z2, Z2
 	VFMADD231PS   Z2, Z4, Z1
-	VFNMADD231PS  64(R9), Z5, Z1
+	VFNMADD231PS  64(R8), Z5, Z1
 	ADDQ          $0x00000200, CX
-	ADDQ          $0x00000200, DI
-	ADDQ          $0x40, R8
+	ADDQ          $0x00000200, SI
+	ADDQ          $0x40, DI
 	ADDQ          $0x00000080, DX
 	ADDQ          $0x00000080, BX
-	ADDQ          $0x00000080, R9
-	DECQ          R10
+	ADDQ          $0x00000080, R8
+	DECQ          R9
 	JNE           chunk
-	VEXTRACTF64X4 $0x01, Z1, Y0
-	VADDPS        Y0, Y1, Y1
-	VEXTRACTF128  $0x01, Y1, X0
-	VADDPS        X0, X1, X1
-	VMOVHLPS      X1, X1, X0
-	VADDPS        X0, X1, X1
-	VMOVSHDUP     X1, X0
-	VADDSS        X0, X1, X1
+	VEXTRACTF64X4 $0x01, Z1, Y2
+	VADDPS        Y2, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X2
+	VADDPS        X2, X1, X1
+	VMOVHLPS      X1, X1, X2
+	VADDPS        X2, X1, X1
+	VMOVSHDUP     X1, X2
+	VADDSS        X2, X1, X1
 	VMOVSS        X1, (AX)
+	ADDQ          $0x20, AX
+	MOVQ          apart+88(FP), CX
+	ADDQ          CX, q+8(FP)
+	ADDQ          CX, a+16(FP)
+	ADDQ          CX, least+24(FP)
+	DECQ          weights+80(FP)
+	JNE           row
 	VZEROUPPER
 	RET
 
@@ -10231,47 +10249,49 @@ DATA blocksAlternate1<>+62(SB)/1, $0x00
 DATA blocksAlternate1<>+63(SB)/1, $0x00
 GLOBL blocksAlternate1<>(SB), RODATA|NOPTR, $64
 
-// func products32x1AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
+// func products32x1AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·products32x1AVX2(SB), NOSPLIT, $0-80
+TEXT ·products32x1AVX2(SB), NOSPLIT, $0-96
 	MOVQ         sums+0(FP), AX
-	MOVQ         q+8(FP), CX
-	MOVQ         a+16(FP), DX
-	MOVQ         least+24(FP), BX
-	MOVQ         factor+32(FP), SI
-	MOVQ         x+40(FP), DI
-	MOVQ         scale+48(FP), R8
-	MOVQ         sum+56(FP), R9
-	MOVQ         stride+64(FP), R10
-	MOVQ         n+72(FP), R10
-	VBROADCASTSS (SI), Y0
+	MOVQ         stride+64(FP), CX
+	MOVQ         factor+32(FP), CX
+	VBROADCASTSS (CX), Y0
 	VPCMPEQW     Y1, Y1, Y1
 	VPSRLW       $0x0f, Y1, Y1
-	VPXOR        Y2, Y2, Y2
+
+row:
+	MOVQ  q+8(FP), CX
+	MOVQ  a+16(FP), DX
+	MOVQ  least+24(FP), BX
+	MOVQ  x+40(FP), SI
+	MOVQ  scale+48(FP), DI
+	MOVQ  sum+56(FP), R8
+	MOVQ  n+72(FP), R9
+	VPXOR Y2, Y2, Y2
 
 chunk:
 	VMOVDQU      (CX), Y3
 	VMOVDQU      64(CX), Y4
 	VMOVDQU      128(CX), Y5
 	VMOVDQU      192(CX), Y6
-	VPMADDUBSW   (DI), Y3, Y3
-	VPMADDUBSW   64(DI), Y4, Y4
+	VPMADDUBSW   (SI), Y3, Y3
+	VPMADDUBSW   64(SI), Y4, Y4
 	VPADDW       Y4, Y3, Y3
-	VPMADDUBSW   128(DI), Y5, Y4
+	VPMADDUBSW   128(SI), Y5, Y4
 	VPADDW       Y4, Y3, Y3
-	VPMADDUBSW   192(DI), Y6, Y4
+	VPMADDUBSW   192(SI), Y6, Y4
 	VPADDW       Y4, Y3, Y3
 	VPMADDWD     Y1, Y3, Y3
 	VMOVDQU      256(CX), Y4
 	VMOVDQU      320(CX), Y5
 	VMOVDQU      384(CX), Y6
 	VMOVDQU      448(CX), Y7
-	VPMADDUBSW   256(DI), Y4, Y4
-	VPMADDUBSW   320(DI), Y5, Y5
+	VPMADDUBSW   256(SI), Y4, Y4
+	VPMADDUBSW   320(SI), Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VPMADDUBSW   384(DI), Y6, Y5
+	VPMADDUBSW   384(SI), Y6, Y5
 	VPADDW       Y5, Y4, Y4
-	VPMADDUBSW   448(DI), Y7, Y5
+	VPMADDUBSW   448(SI), Y7, Y5
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     Y1, Y4, Y4
 	VPADDD       Y4, Y3, Y3
@@ -10279,31 +10299,31 @@ chunk:
 	VMOVUPS      (BX), Y5
 	VMULPS       Y0, Y5, Y5
 	VCVTDQ2PS    Y3, Y3
-	VMULPS       (R8), Y4, Y4
+	VMULPS       (DI), Y4, Y4
 	VFMADD231PS  Y4, Y3, Y2
-	VFNMADD231PS (R9), Y5, Y2
+	VFNMADD231PS (R8), Y5, Y2
 	VMOVDQU      32(CX), Y3
 	VMOVDQU      96(CX), Y4
 	VMOVDQU      160(CX), Y5
 	VMOVDQU      224(CX), Y6
-	VPMADDUBSW   32(DI), Y3, Y3
-	VPMADDUBSW   96(DI), Y4, Y4
+	VPMADDUBSW   32(SI), Y3, Y3
+	VPMADDUBSW   96(SI), Y4, Y4
 	VPADDW       Y4, Y3, Y3
-	VPMADDUBSW   160(DI), Y5, Y4
+	VPMADDUBSW   160(SI), Y5, Y4
 	VPADDW       Y4, Y3, Y3
-	VPMADDUBSW   224(DI), Y6, Y4
+	VPMADDUBSW   224(SI), Y6, Y4
 	VPADDW       Y4, Y3, Y3
 	VPMADDWD     Y1, Y3, Y3
 	VMOVDQU      288(CX), Y4
 	VMOVDQU      352(CX), Y5
 	VMOVDQU      416(CX), Y6
 	VMOVDQU      480(CX), Y7
-	VPMADDUBSW   288(DI), Y4, Y4
-	VPMADDUBSW   352(DI), Y5, Y5
+	VPMADDUBSW   288(SI), Y4, Y4
+	VPMADDUBSW   352(SI), Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VPMADDUBSW   416(DI), Y6, Y5
+	VPMADDUBSW   416(SI), Y6, Y5
 	VPADDW       Y5, Y4, Y4
-	VPMADDUBSW   480(DI), Y7, Y5
+	VPMADDUBSW   480(SI), Y7, Y5
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     Y1, Y4, Y4
 	VPADDD       Y4, Y3, Y3
@@ -10311,56 +10331,65 @@ chunk:
 	VMOVUPS      32(BX), Y5
 	VMULPS       Y0, Y5, Y5
 	VCVTDQ2PS    Y3, Y3
-	VMULPS       32(R8), Y4, Y4
+	VMULPS       32(DI), Y4, Y4
 	VFMADD231PS  Y4, Y3, Y2
-	VFNMADD231PS 32(R9), Y5, Y2
+	VFNMADD231PS 32(R8), Y5, Y2
 	ADDQ         $0x00000200, CX
-	ADDQ         $0x00000200, DI
-	ADDQ         $0x40, R8
+	ADDQ         $0x00000200, SI
+	ADDQ         $0x40, DI
 	ADDQ         $0x00000040, DX
 	ADDQ         $0x00000040, BX
-	ADDQ         $0x00000040, R9
-	DECQ         R10
+	ADDQ         $0x00000040, R8
+	DECQ         R9
 	JNE          chunk
-	VEXTRACTF128 $0x01, Y2, X0
-	VADDPS       X0, X2, X2
-	VMOVHLPS     X2, X2, X0
-	VADDPS       X0, X2, X2
-	VMOVSHDUP    X2, X0
-	VADDSS       X0, X2, X2
+	VEXTRACTF128 $0x01, Y2, X3
+	VADDPS       X3, X2, X2
+	VMOVHLPS     X2, X2, X3
+	VADDPS       X3, X2, X2
+	VMOVSHDUP    X2, X3
+	VADDSS       X3, X2, X2
 	VMOVSS       X2, (AX)
+	ADDQ         $0x20, AX
+	MOVQ         apart+88(FP), CX
+	ADDQ         CX, q+8(FP)
+	ADDQ         CX, a+16(FP)
+	ADDQ         CX, least+24(FP)
+	DECQ         weights+80(FP)
+	JNE          row
 	VZEROUPPER
 	RET
 
-// func products16x1AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
+// func products16x1AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·products16x1AVX2(SB), NOSPLIT, $0-80
+TEXT ·products16x1AVX2(SB), NOSPLIT, $0-96
 	MOVQ         sums+0(FP), AX
-	MOVQ         q+8(FP), CX
-	MOVQ         a+16(FP), DX
-	MOVQ         least+24(FP), BX
-	MOVQ         factor+32(FP), SI
-	MOVQ         x+40(FP), DI
-	MOVQ         scale+48(FP), R8
-	MOVQ         sum+56(FP), R9
-	MOVQ         stride+64(FP), R10
-	MOVQ         n+72(FP), R10
-	VBROADCASTSS (SI), Y0
+	MOVQ         stride+64(FP), CX
+	MOVQ         factor+32(FP), CX
+	VBROADCASTSS (CX), Y0
 	VPCMPEQW     Y1, Y1, Y1
 	VPSRLW       $0x0f, Y1, Y1
-	VPXOR        Y2, Y2, Y2
+
+row:
+	MOVQ  q+8(FP), CX
+	MOVQ  a+16(FP), DX
+	MOVQ  least+24(FP), BX
+	MOVQ  x+40(FP), SI
+	MOVQ  scale+48(FP), DI
+	MOVQ  sum+56(FP), R8
+	MOVQ  n+72(FP), R9
+	VPXOR Y2, Y2, Y2
 
 chunk:
 	VMOVDQU      (CX), Y3
 	VMOVDQU      64(CX), Y4
-	VPMADDUBSW   (DI), Y3, Y3
-	VPMADDUBSW   64(DI), Y4, Y4
+	VPMADDUBSW   (SI), Y3, Y3
+	VPMADDUBSW   64(SI), Y4, Y4
 	VPADDW       Y4, Y3, Y3
 	VPMADDWD     Y1, Y3, Y3
 	VMOVDQU      128(CX), Y4
 	VMOVDQU      192(CX), Y5
-	VPMADDUBSW   128(DI), Y4, Y4
-	VPMADDUBSW   192(DI), Y5, Y5
+	VPMADDUBSW   128(SI), Y4, Y4
+	VPMADDUBSW   192(SI), Y5, Y5
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     Y1, Y4, Y4
 	VPADDD       Y4, Y3, Y3
@@ -10372,19 +10401,19 @@ chunk:
 	VPERMPD      $0xd8, Y5, Y5
 	VMULPS       Y0, Y5, Y5
 	VCVTDQ2PS    Y3, Y3
-	VMULPS       (R8), Y4, Y4
+	VMULPS       (DI), Y4, Y4
 	VFMADD231PS  Y4, Y3, Y2
-	VFNMADD231PS (R9), Y5, Y2
+	VFNMADD231PS (R8), Y5, Y2
 	VMOVDQU      256(CX), Y3
 	VMOVDQU      320(CX), Y4
-	VPMADDUBSW   256(DI), Y3, Y3
-	VPMADDUBSW   320(DI), Y4, Y4
+	VPMADDUBSW   256(SI), Y3, Y3
+	VPMADDUBSW   320(SI), Y4, Y4
 	VPADDW       Y4, Y3, Y3
 	VPMADDWD     Y1, Y3, Y3
 	VMOVDQU      384(CX), Y4
 	VMOVDQU      448(CX), Y5
-	VPMADDUBSW   384(DI), Y4, Y4
-	VPMADDUBSW   448(DI), Y5, Y5
+	VPMADDUBSW   384(SI), Y4, Y4
+	VPMADDUBSW   448(SI), Y5, Y5
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     Y1, Y4, Y4
 	VPADDD       Y4, Y3, Y3
@@ -10396,19 +10425,19 @@ chunk:
 	VPERMPD      $0xd8, Y5, Y5
 	VMULPS       Y0, Y5, Y5
 	VCVTDQ2PS    Y3, Y3
-	VMULPS       (R8), Y4, Y4
+	VMULPS       (DI), Y4, Y4
 	VFMADD231PS  Y4, Y3, Y2
-	VFNMADD231PS 64(R9), Y5, Y2
+	VFNMADD231PS 64(R8), Y5, Y2
 	VMOVDQU      32(CX), Y3
 	VMOVDQU      96(CX), Y4
-	VPMADDUBSW   32(DI), Y3, Y3
-	VPMADDUBSW   96(DI), Y4, Y4
+	VPMADDUBSW   32(SI), Y3, Y3
+	VPMADDUBSW   96(SI), Y4, Y4
 	VPADDW       Y4, Y3, Y3
 	VPMADDWD     Y1, Y3, Y3
 	VMOVDQU      160(CX), Y4
 	VMOVDQU      224(CX), Y5
-	VPMADDUBSW   160(DI), Y4, Y4
-	VPMADDUBSW   224(DI), Y5, Y5
+	VPMADDUBSW   160(SI), Y4, Y4
+	VPMADDUBSW   224(SI), Y5, Y5
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     Y1, Y4, Y4
 	VPADDD       Y4, Y3, Y3
@@ -10420,19 +10449,19 @@ chunk:
 	VPERMPD      $0xd8, Y5, Y5
 	VMULPS       Y0, Y5, Y5
 	VCVTDQ2PS    Y3, Y3
-	VMULPS       32(R8), Y4, Y4
+	VMULPS       32(DI), Y4, Y4
 	VFMADD231PS  Y4, Y3, Y2
-	VFNMADD231PS 32(R9), Y5, Y2
+	VFNMADD231PS 32(R8), Y5, Y2
 	VMOVDQU      288(CX), Y3
 	VMOVDQU      352(CX), Y4
-	VPMADDUBSW   288(DI), Y3, Y3
-	VPMADDUBSW   352(DI), Y4, Y4
+	VPMADDUBSW   288(SI), Y3, Y3
+	VPMADDUBSW   352(SI), Y4, Y4
 	VPADDW       Y4, Y3, Y3
 	VPMADDWD     Y1, Y3, Y3
 	VMOVDQU      416(CX), Y4
 	VMOVDQU      480(CX), Y5
-	VPMADDUBSW   416(DI), Y4, Y4
-	VPMADDUBSW   480(DI), Y5, Y5
+	VPMADDUBSW   416(SI), Y4, Y4
+	VPMADDUBSW   480(SI), Y5, Y5
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     Y1, Y4, Y4
 	VPADDD       Y4, Y3, Y3
@@ -10444,97 +10473,106 @@ chunk:
 	VPERMPD      $0xd8, Y5, Y5
 	VMULPS       Y0, Y5, Y5
 	VCVTDQ2PS    Y3, Y3
-	VMULPS       32(R8), Y4, Y4
+	VMULPS       32(DI), Y4, Y4
 	VFMADD231PS  Y4, Y3, Y2
-	VFNMADD231PS 96(R9), Y5, Y2
+	VFNMADD231PS 96(R8), Y5, Y2
 	ADDQ         $0x00000200, CX
-	ADDQ         $0x00000200, DI
-	ADDQ         $0x40, R8
+	ADDQ         $0x00000200, SI
+	ADDQ         $0x40, DI
 	ADDQ         $0x00000080, DX
 	ADDQ         $0x00000080, BX
-	ADDQ         $0x00000080, R9
-	DECQ         R10
+	ADDQ         $0x00000080, R8
+	DECQ         R9
 	JNE          chunk
-	VEXTRACTF128 $0x01, Y2, X0
-	VADDPS       X0, X2, X2
-	VMOVHLPS     X2, X2, X0
-	VADDPS       X0, X2, X2
-	VMOVSHDUP    X2, X0
-	VADDSS       X0, X2, X2
+	VEXTRACTF128 $0x01, Y2, X3
+	VADDPS       X3, X2, X2
+	VMOVHLPS     X2, X2, X3
+	VADDPS       X3, X2, X2
+	VMOVSHDUP    X2, X3
+	VADDSS       X3, X2, X2
 	VMOVSS       X2, (AX)
+	ADDQ         $0x20, AX
+	MOVQ         apart+88(FP), CX
+	ADDQ         CX, q+8(FP)
+	ADDQ         CX, a+16(FP)
+	ADDQ         CX, least+24(FP)
+	DECQ         weights+80(FP)
+	JNE          row
 	VZEROUPPER
 	RET
 
-// func productsSignedx1AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
+// func productsSignedx1AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·productsSignedx1AVX2(SB), NOSPLIT, $0-80
+TEXT ·productsSignedx1AVX2(SB), NOSPLIT, $0-96
 	MOVQ         sums+0(FP), AX
-	MOVQ         q+8(FP), CX
-	MOVQ         a+16(FP), DX
-	MOVQ         least+24(FP), BX
-	MOVQ         factor+32(FP), SI
-	MOVQ         x+40(FP), DI
-	MOVQ         scale+48(FP), R8
-	MOVQ         sum+56(FP), R9
-	MOVQ         stride+64(FP), R10
-	MOVQ         n+72(FP), R10
-	VBROADCASTSS (SI), Y0
+	MOVQ         stride+64(FP), CX
+	MOVQ         factor+32(FP), CX
+	VBROADCASTSS (CX), Y0
 	VPCMPEQW     Y1, Y1, Y1
 	VPSRLW       $0x0f, Y1, Y1
-	VPXOR        Y2, Y2, Y2
+
+row:
+	MOVQ  q+8(FP), CX
+	MOVQ  a+16(FP), DX
+	MOVQ  least+24(FP), BX
+	MOVQ  x+40(FP), SI
+	MOVQ  scale+48(FP), DI
+	MOVQ  sum+56(FP), R8
+	MOVQ  n+72(FP), R9
+	VPXOR Y2, Y2, Y2
 
 chunk:
 	VMOVDQU      (CX), Y3
 	VPABSB       Y3, Y4
-	VMOVDQU      (DI), Y5
+	VMOVDQU      (SI), Y5
 	VPSIGNB      Y3, Y5, Y5
 	VPMADDUBSW   Y5, Y4, Y5
 	VPMADDWD     Y1, Y5, Y5
 	VMOVDQU      64(CX), Y3
 	VPABSB       Y3, Y4
-	VMOVDQU      64(DI), Y6
+	VMOVDQU      64(SI), Y6
 	VPSIGNB      Y3, Y6, Y6
 	VPMADDUBSW   Y6, Y4, Y6
 	VPMADDWD     Y1, Y6, Y6
 	VPADDD       Y6, Y5, Y5
 	VMOVDQU      128(CX), Y3
 	VPABSB       Y3, Y4
-	VMOVDQU      128(DI), Y6
+	VMOVDQU      128(SI), Y6
 	VPSIGNB      Y3, Y6, Y6
 	VPMADDUBSW   Y6, Y4, Y6
 	VPMADDWD     Y1, Y6, Y6
 	VPADDD       Y6, Y5, Y5
 	VMOVDQU      192(CX), Y3
 	VPABSB       Y3, Y4
-	VMOVDQU      192(DI), Y6
+	VMOVDQU      192(SI), Y6
 	VPSIGNB      Y3, Y6, Y6
 	VPMADDUBSW   Y6, Y4, Y6
 	VPMADDWD     Y1, Y6, Y6
 	VPADDD       Y6, Y5, Y5
 	VMOVDQU      256(CX), Y3
 	VPABSB       Y3, Y4
-	VMOVDQU      256(DI), Y6
+	VMOVDQU      256(SI), Y6
 	VPSIGNB      Y3, Y6, Y6
 	VPMADDUBSW   Y6, Y4, Y6
 	VPMADDWD     Y1, Y6, Y6
 	VPADDD       Y6, Y5, Y5
 	VMOVDQU      320(CX), Y3
 	VPABSB       Y3, Y4
-	VMOVDQU      320(DI), Y6
+	VMOVDQU      320(SI), Y6
 	VPSIGNB      Y3, Y6, Y6
 	VPMADDUBSW   Y6, Y4, Y6
 	VPMADDWD     Y1, Y6, Y6
 	VPADDD       Y6, Y5, Y5
 	VMOVDQU      384(CX), Y3
 	VPABSB       Y3, Y4
-	VMOVDQU      384(DI), Y6
+	VMOVDQU      384(SI), Y6
 	VPSIGNB      Y3, Y6, Y6
 	VPMADDUBSW   Y6, Y4, Y6
 	VPMADDWD     Y1, Y6, Y6
 	VPADDD       Y6, Y5, Y5
 	VMOVDQU      448(CX), Y3
 	VPABSB       Y3, Y4
-	VMOVDQU      448(DI), Y6
+	VMOVDQU      448(SI), Y6
 	VPSIGNB      Y3, Y6, Y6
 	VPMADDUBSW   Y6, Y4, Y6
 	VPMADDWD     Y1, Y6, Y6
@@ -10543,60 +10581,60 @@ chunk:
 	VMOVUPS      (BX), Y4
 	VMULPS       Y0, Y4, Y4
 	VCVTDQ2PS    Y5, Y5
-	VMULPS       (R8), Y3, Y3
+	VMULPS       (DI), Y3, Y3
 	VFMADD231PS  Y3, Y5, Y2
-	VFNMADD231PS (R9), Y4, Y2
+	VFNMADD231PS (R8), Y4, Y2
 	VMOVDQU      32(CX), Y3
 	VPABSB       Y3, Y4
-	VMOVDQU      32(DI), Y5
+	VMOVDQU      32(SI), Y5
 	VPSIGNB      Y3, Y5, Y5
 	VPMADDUBSW   Y5, Y4, Y5
 	VPMADDWD     Y1, Y5, Y5
 	VMOVDQU      96(CX), Y3
 	VPABSB       Y3, Y4
-	VMOVDQU      96(DI), Y6
+	VMOVDQU      96(SI), Y6
 	VPSIGNB      Y3, Y6, Y6
 	VPMADDUBSW   Y6, Y4, Y6
 	VPMADDWD     Y1, Y6, Y6
 	VPADDD       Y6, Y5, Y5
 	VMOVDQU      160(CX), Y3
 	VPABSB       Y3, Y4
-	VMOVDQU      160(DI), Y6
+	VMOVDQU      160(SI), Y6
 	VPSIGNB      Y3, Y6, Y6
 	VPMADDUBSW   Y6, Y4, Y6
 	VPMADDWD     Y1, Y6, Y6
 	VPADDD       Y6, Y5, Y5
 	VMOVDQU      224(CX), Y3
 	VPABSB       Y3, Y4
-	VMOVDQU      224(DI), Y6
+	VMOVDQU      224(SI), Y6
 	VPSIGNB      Y3, Y6, Y6
 	VPMADDUBSW   Y6, Y4, Y6
 	VPMADDWD     Y1, Y6, Y6
 	VPADDD       Y6, Y5, Y5
 	VMOVDQU      288(CX), Y3
 	VPABSB       Y3, Y4
-	VMOVDQU      288(DI), Y6
+	VMOVDQU      288(SI), Y6
 	VPSIGNB      Y3, Y6, Y6
 	VPMADDUBSW   Y6, Y4, Y6
 	VPMADDWD     Y1, Y6, Y6
 	VPADDD       Y6, Y5, Y5
 	VMOVDQU      352(CX), Y3
 	VPABSB       Y3, Y4
-	VMOVDQU      352(DI), Y6
+	VMOVDQU      352(SI), Y6
 	VPSIGNB      Y3, Y6, Y6
 	VPMADDUBSW   Y6, Y4, Y6
 	VPMADDWD     Y1, Y6, Y6
 	VPADDD       Y6, Y5, Y5
 	VMOVDQU      416(CX), Y3
 	VPABSB       Y3, Y4
-	VMOVDQU      416(DI), Y6
+	VMOVDQU      416(SI), Y6
 	VPSIGNB      Y3, Y6, Y6
 	VPMADDUBSW   Y6, Y4, Y6
 	VPMADDWD     Y1, Y6, Y6
 	VPADDD       Y6, Y5, Y5
 	VMOVDQU      480(CX), Y3
 	VPABSB       Y3, Y4
-	VMOVDQU      480(DI), Y6
+	VMOVDQU      480(SI), Y6
 	VPSIGNB      Y3, Y6, Y6
 	VPMADDUBSW   Y6, Y4, Y6
 	VPMADDWD     Y1, Y6, Y6
@@ -10605,240 +10643,267 @@ chunk:
 	VMOVUPS      32(BX), Y4
 	VMULPS       Y0, Y4, Y4
 	VCVTDQ2PS    Y5, Y5
-	VMULPS       32(R8), Y3, Y3
+	VMULPS       32(DI), Y3, Y3
 	VFMADD231PS  Y3, Y5, Y2
-	VFNMADD231PS 32(R9), Y4, Y2
+	VFNMADD231PS 32(R8), Y4, Y2
 	ADDQ         $0x00000200, CX
-	ADDQ         $0x00000200, DI
-	ADDQ         $0x40, R8
+	ADDQ         $0x00000200, SI
+	ADDQ         $0x40, DI
 	ADDQ         $0x00000040, DX
 	ADDQ         $0x00000040, BX
-	ADDQ         $0x00000040, R9
-	DECQ         R10
+	ADDQ         $0x00000040, R8
+	DECQ         R9
 	JNE          chunk
-	VEXTRACTF128 $0x01, Y2, X0
-	VADDPS       X0, X2, X2
-	VMOVHLPS     X2, X2, X0
-	VADDPS       X0, X2, X2
-	VMOVSHDUP    X2, X0
-	VADDSS       X0, X2, X2
+	VEXTRACTF128 $0x01, Y2, X3
+	VADDPS       X3, X2, X2
+	VMOVHLPS     X2, X2, X3
+	VADDPS       X3, X2, X2
+	VMOVSHDUP    X2, X3
+	VADDSS       X3, X2, X2
 	VMOVSS       X2, (AX)
+	ADDQ         $0x20, AX
+	MOVQ         apart+88(FP), CX
+	ADDQ         CX, q+8(FP)
+	ADDQ         CX, a+16(FP)
+	ADDQ         CX, least+24(FP)
+	DECQ         weights+80(FP)
+	JNE          row
 	VZEROUPPER
 	RET
 
-// func products32x2VNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
+// func products32x2VNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
 // Requires: AVX, AVX512F, AVX512VNNI
-TEXT ·products32x2VNNI(SB), NOSPLIT, $0-80
+TEXT ·products32x2VNNI(SB), NOSPLIT, $0-96
 	MOVQ         sums+0(FP), AX
-	MOVQ         q+8(FP), CX
-	MOVQ         a+16(FP), DX
-	MOVQ         least+24(FP), BX
-	MOVQ         factor+32(FP), SI
-	MOVQ         x+40(FP), DI
-	MOVQ         scale+48(FP), R8
-	MOVQ         sum+56(FP), R9
-	MOVQ         stride+64(FP), R10
-	MOVQ         n+72(FP), R11
-	VBROADCASTSS (SI), Z0
-	VPXORD       Z1, Z1, Z1
-	VPXORD       Z2, Z2, Z2
+	MOVQ         stride+64(FP), CX
+	MOVQ         factor+32(FP), DX
+	VBROADCASTSS (DX), Z0
+
+row:
+	MOVQ   q+8(FP), DX
+	MOVQ   a+16(FP), BX
+	MOVQ   least+24(FP), SI
+	MOVQ   x+40(FP), DI
+	MOVQ   scale+48(FP), R8
+	MOVQ   sum+56(FP), R9
+	MOVQ   n+72(FP), R10
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
 
 chunk:
-	VMOVDQU32     (CX), Z3
+	VMOVDQU32     (DX), Z3
 	VPXORD        Z4, Z4, Z4
 	VPDPBUSD      (DI), Z3, Z4
 	VPXORD        Z5, Z5, Z5
-	VPDPBUSD      (DI)(R10*1), Z3, Z5
-	VMOVDQU32     64(CX), Z3
+	VPDPBUSD      (DI)(CX*1), Z3, Z5
+	VMOVDQU32     64(DX), Z3
 	VPDPBUSD      64(DI), Z3, Z4
-	VPDPBUSD      64(DI)(R10*1), Z3, Z5
-	VMOVDQU32     128(CX), Z3
+	VPDPBUSD      64(DI)(CX*1), Z3, Z5
+	VMOVDQU32     128(DX), Z3
 	VPDPBUSD      128(DI), Z3, Z4
-	VPDPBUSD      128(DI)(R10*1), Z3, Z5
-	VMOVDQU32     192(CX), Z3
+	VPDPBUSD      128(DI)(CX*1), Z3, Z5
+	VMOVDQU32     192(DX), Z3
 	VPDPBUSD      192(DI), Z3, Z4
-	VPDPBUSD      192(DI)(R10*1), Z3, Z5
-	VMOVDQU32     256(CX), Z3
+	VPDPBUSD      192(DI)(CX*1), Z3, Z5
+	VMOVDQU32     256(DX), Z3
 	VPDPBUSD      256(DI), Z3, Z4
-	VPDPBUSD      256(DI)(R10*1), Z3, Z5
-	VMOVDQU32     320(CX), Z3
+	VPDPBUSD      256(DI)(CX*1), Z3, Z5
+	VMOVDQU32     320(DX), Z3
 	VPDPBUSD      320(DI), Z3, Z4
-	VPDPBUSD      320(DI)(R10*1), Z3, Z5
-	VMOVDQU32     384(CX), Z3
+	VPDPBUSD      320(DI)(CX*1), Z3, Z5
+	VMOVDQU32     384(DX), Z3
 	VPDPBUSD      384(DI), Z3, Z4
-	VPDPBUSD      384(DI)(R10*1), Z3, Z5
-	VMOVDQU32     448(CX), Z3
+	VPDPBUSD      384(DI)(CX*1), Z3, Z5
+	VMOVDQU32     448(DX), Z3
 	VPDPBUSD      448(DI), Z3, Z4
-	VPDPBUSD      448(DI)(R10*1), Z3, Z5
-	VMOVUPS       (DX), Z3
-	VMOVUPS       (BX), Z6
+	VPDPBUSD      448(DI)(CX*1), Z3, Z5
+	VMOVUPS       (BX), Z3
+	VMOVUPS       (SI), Z6
 	VMULPS        Z0, Z6, Z6
 	VCVTDQ2PS     Z4, Z4
 	VMULPS        (R8), Z3, Z7
 	VFMADD231PS   Z7, Z4, Z1
 	VFNMADD231PS  (R9), Z6, Z1
 	VCVTDQ2PS     Z5, Z5
-	VMULPS        (R8)(R10*1), Z3, Z3
+	VMULPS        (R8)(CX*1), Z3, Z3
 	VFMADD231PS   Z3, Z5, Z2
-	VFNMADD231PS  (R9)(R10*1), Z6, Z2
-	ADDQ          $0x00000200, CX
+	VFNMADD231PS  (R9)(CX*1), Z6, Z2
+	ADDQ          $0x00000200, DX
 	ADDQ          $0x00000200, DI
 	ADDQ          $0x40, R8
-	ADDQ          $0x00000040, DX
 	ADDQ          $0x00000040, BX
+	ADDQ          $0x00000040, SI
 	ADDQ          $0x00000040, R9
-	DECQ          R11
+	DECQ          R10
 	JNE           chunk
-	VEXTRACTF64X4 $0x01, Z1, Y0
-	VADDPS        Y0, Y1, Y1
-	VEXTRACTF128  $0x01, Y1, X0
-	VADDPS        X0, X1, X1
-	VMOVHLPS      X1, X1, X0
-	VADDPS        X0, X1, X1
-	VMOVSHDUP     X1, X0
-	VADDSS        X0, X1, X1
+	VEXTRACTF64X4 $0x01, Z1, Y3
+	VADDPS        Y3, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X3
+	VADDPS        X3, X1, X1
+	VMOVHLPS      X1, X1, X3
+	VADDPS        X3, X1, X1
+	VMOVSHDUP     X1, X3
+	VADDSS        X3, X1, X1
 	VMOVSS        X1, (AX)
-	VEXTRACTF64X4 $0x01, Z2, Y0
-	VADDPS        Y0, Y2, Y2
-	VEXTRACTF128  $0x01, Y2, X0
-	VADDPS        X0, X2, X2
-	VMOVHLPS      X2, X2, X0
-	VADDPS        X0, X2, X2
-	VMOVSHDUP     X2, X0
-	VADDSS        X0, X2, X2
+	VEXTRACTF64X4 $0x01, Z2, Y3
+	VADDPS        Y3, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X3
+	VADDPS        X3, X2, X2
+	VMOVHLPS      X2, X2, X3
+	VADDPS        X3, X2, X2
+	VMOVSHDUP     X2, X3
+	VADDSS        X3, X2, X2
 	VMOVSS        X2, 4(AX)
+	ADDQ          $0x20, AX
+	MOVQ          apart+88(FP), DX
+	ADDQ          DX, q+8(FP)
+	ADDQ          DX, a+16(FP)
+	ADDQ          DX, least+24(FP)
+	DECQ          weights+80(FP)
+	JNE           row
 	VZEROUPPER
 	RET
 
-// func products16x2VNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
+// func products16x2VNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
 // Requires: AVX, AVX512F, AVX512VNNI
-TEXT ·products16x2VNNI(SB), NOSPLIT, $0-80
+TEXT ·products16x2VNNI(SB), NOSPLIT, $0-96
 	MOVQ         sums+0(FP), AX
-	MOVQ         q+8(FP), CX
-	MOVQ         a+16(FP), DX
-	MOVQ         least+24(FP), BX
-	MOVQ         factor+32(FP), SI
-	MOVQ         x+40(FP), DI
-	MOVQ         scale+48(FP), R8
-	MOVQ         sum+56(FP), R9
-	MOVQ         stride+64(FP), R10
-	MOVQ         n+72(FP), R11
-	VBROADCASTSS (SI), Z0
-	VPXORD       Z1, Z1, Z1
-	VPXORD       Z2, Z2, Z2
+	MOVQ         stride+64(FP), CX
+	MOVQ         factor+32(FP), DX
+	VBROADCASTSS (DX), Z0
+
+row:
+	MOVQ   q+8(FP), DX
+	MOVQ   a+16(FP), BX
+	MOVQ   least+24(FP), SI
+	MOVQ   x+40(FP), DI
+	MOVQ   scale+48(FP), R8
+	MOVQ   sum+56(FP), R9
+	MOVQ   n+72(FP), R10
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
 
 chunk:
-	VMOVDQU32     (CX), Z3
+	VMOVDQU32     (DX), Z3
 	VPXORD        Z4, Z4, Z4
 	VPDPBUSD      (DI), Z3, Z4
 	VPXORD        Z5, Z5, Z5
-	VPDPBUSD      (DI)(R10*1), Z3, Z5
-	VMOVDQU32     64(CX), Z3
+	VPDPBUSD      (DI)(CX*1), Z3, Z5
+	VMOVDQU32     64(DX), Z3
 	VPDPBUSD      64(DI), Z3, Z4
-	VPDPBUSD      64(DI)(R10*1), Z3, Z5
-	VMOVDQU32     128(CX), Z3
+	VPDPBUSD      64(DI)(CX*1), Z3, Z5
+	VMOVDQU32     128(DX), Z3
 	VPDPBUSD      128(DI), Z3, Z4
-	VPDPBUSD      128(DI)(R10*1), Z3, Z5
-	VMOVDQU32     192(CX), Z3
+	VPDPBUSD      128(DI)(CX*1), Z3, Z5
+	VMOVDQU32     192(DX), Z3
 	VPDPBUSD      192(DI), Z3, Z4
-	VPDPBUSD      192(DI)(R10*1), Z3, Z5
+	VPDPBUSD      192(DI)(CX*1), Z3, Z5
 	VMOVDQU32     blocksAlternate0<>+0(SB), Z3
-	VMOVUPS       (DX), Z8
-	VPERMI2PS     64(DX), Z8, Z3
+	VMOVUPS       (BX), Z8
+	VPERMI2PS     64(BX), Z8, Z3
 	VMOVDQU32     blocksAlternate0<>+0(SB), Z8
-	VMOVUPS       (BX), Z9
-	VPERMI2PS     64(BX), Z9, Z8
+	VMOVUPS       (SI), Z9
+	VPERMI2PS     64(SI), Z9, Z8
 	VMULPS        Z0, Z8, Z8
 	VCVTDQ2PS     Z4, Z4
 	VMULPS        (R8), Z3, Z9
 	VFMADD231PS   Z9, Z4, Z1
 	VFNMADD231PS  (R9), Z8, Z1
 	VCVTDQ2PS     Z5, Z5
-	VMULPS        (R8)(R10*1), Z3, Z3
+	VMULPS        (R8)(CX*1), Z3, Z3
 	VFMADD231PS   Z3, Z5, Z2
-	VFNMADD231PS  (R9)(R10*1), Z8, Z2
-	VMOVDQU32     256(CX), Z3
+	VFNMADD231PS  (R9)(CX*1), Z8, Z2
+	VMOVDQU32     256(DX), Z3
 	VPXORD        Z6, Z6, Z6
 	VPDPBUSD      256(DI), Z3, Z6
 	VPXORD        Z7, Z7, Z7
-	VPDPBUSD      256(DI)(R10*1), Z3, Z7
-	VMOVDQU32     320(CX), Z3
+	VPDPBUSD      256(DI)(CX*1), Z3, Z7
+	VMOVDQU32     320(DX), Z3
 	VPDPBUSD      320(DI), Z3, Z6
-	VPDPBUSD      320(DI)(R10*1), Z3, Z7
-	VMOVDQU32     384(CX), Z3
+	VPDPBUSD      320(DI)(CX*1), Z3, Z7
+	VMOVDQU32     384(DX), Z3
 	VPDPBUSD      384(DI), Z3, Z6
-	VPDPBUSD      384(DI)(R10*1), Z3, Z7
-	VMOVDQU32     448(CX), Z3
+	VPDPBUSD      384(DI)(CX*1), Z3, Z7
+	VMOVDQU32     448(DX), Z3
 	VPDPBUSD      448(DI), Z3, Z6
-	VPDPBUSD      448(DI)(R10*1), Z3, Z7
+	VPDPBUSD      448(DI)(CX*1), Z3, Z7
 	VMOVDQU32     blocksAlternate1<>+0(SB), Z3
-	VMOVUPS       (DX), Z8
-	VPERMI2PS     64(DX), Z8, Z3
+	VMOVUPS       (BX), Z8
+	VPERMI2PS     64(BX), Z8, Z3
 	VMOVDQU32     blocksAlternate1<>+0(SB), Z8
-	VMOVUPS       (BX), Z9
-	VPERMI2PS     64(BX), Z9, Z8
+	VMOVUPS       (SI), Z9
+	VPERMI2PS     64(SI), Z9, Z8
 	VMULPS        Z0, Z8, Z8
 	VCVTDQ2PS     Z6, Z6
 	VMULPS        (R8), Z3, Z9
 	VFMADD231PS   Z9, Z6, Z1
 	VFNMADD231PS  64(R9), Z8, Z1
 	VCVTDQ2PS     Z7, Z7
-	VMULPS        (R8)(R10*1), Z3, Z3
+	VMULPS        (R8)(CX*1), Z3, Z3
 	VFMADD231PS   Z3, Z7, Z2
-	VFNMADD231PS  64(R9)(R10*1), Z8, Z2
-	ADDQ          $0x00000200, CX
+	VFNMADD231PS  64(R9)(CX*1), Z8, Z2
+	ADDQ          $0x00000200, DX
 	ADDQ          $0x00000200, DI
 	ADDQ          $0x40, R8
-	ADDQ          $0x00000080, DX
 	ADDQ          $0x00000080, BX
+	ADDQ          $0x00000080, SI
 	ADDQ          $0x00000080, R9
-	DECQ          R11
+	DECQ          R10
 	JNE           chunk
-	VEXTRACTF64X4 $0x01, Z1, Y0
-	VADDPS        Y0, Y1, Y1
-	VEXTRACTF128  $0x01, Y1, X0
-	VADDPS        X0, X1, X1
-	VMOVHLPS      X1, X1, X0
-	VADDPS        X0, X1, X1
-	VMOVSHDUP     X1, X0
-	VADDSS        X0, X1, X1
+	VEXTRACTF64X4 $0x01, Z1, Y3
+	VADDPS        Y3, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X3
+	VADDPS        X3, X1, X1
+	VMOVHLPS      X1, X1, X3
+	VADDPS        X3, X1, X1
+	VMOVSHDUP     X1, X3
+	VADDSS        X3, X1, X1
 	VMOVSS        X1, (AX)
-	VEXTRACTF64X4 $0x01, Z2, Y0
-	VADDPS        Y0, Y2, Y2
-	VEXTRACTF128  $0x01, Y2, X0
-	VADDPS        X0, X2, X2
-	VMOVHLPS      X2, X2, X0
-	VADDPS        X0, X2, X2
-	VMOVSHDUP     X2, X0
-	VADDSS        X0, X2, X2
+	VEXTRACTF64X4 $0x01, Z2, Y3
+	VADDPS        Y3, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X3
+	VADDPS        X3, X2, X2
+	VMOVHLPS      X2, X2, X3
+	VADDPS        X3, X2, X2
+	VMOVSHDUP     X2, X3
+	VADDSS        X3, X2, X2
 	VMOVSS        X2, 4(AX)
+	ADDQ          $0x20, AX
+	MOVQ          apart+88(FP), DX
+	ADDQ          DX, q+8(FP)
+	ADDQ          DX, a+16(FP)
+	ADDQ          DX, least+24(FP)
+	DECQ          weights+80(FP)
+	JNE           row
 	VZEROUPPER
 	RET
 
-// func products32x2AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
+// func products32x2AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·products32x2AVX2(SB), NOSPLIT, $0-80
+TEXT ·products32x2AVX2(SB), NOSPLIT, $0-96
 	MOVQ         sums+0(FP), AX
-	MOVQ         q+8(FP), CX
-	MOVQ         a+16(FP), DX
-	MOVQ         least+24(FP), BX
-	MOVQ         factor+32(FP), SI
-	MOVQ         x+40(FP), DI
-	MOVQ         scale+48(FP), R8
-	MOVQ         sum+56(FP), R9
-	MOVQ         stride+64(FP), R10
-	MOVQ         n+72(FP), R11
-	VBROADCASTSS (SI), Y0
+	MOVQ         stride+64(FP), CX
+	MOVQ         factor+32(FP), DX
+	VBROADCASTSS (DX), Y0
 	VPCMPEQW     Y1, Y1, Y1
 	VPSRLW       $0x0f, Y1, Y1
-	VPXOR        Y2, Y2, Y2
-	VPXOR        Y3, Y3, Y3
+
+row:
+	MOVQ  q+8(FP), DX
+	MOVQ  a+16(FP), BX
+	MOVQ  least+24(FP), SI
+	MOVQ  x+40(FP), DI
+	MOVQ  scale+48(FP), R8
+	MOVQ  sum+56(FP), R9
+	MOVQ  n+72(FP), R10
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
 
 chunk:
-	VMOVDQU      (CX), Y4
-	VMOVDQU      64(CX), Y5
-	VMOVDQU      128(CX), Y6
-	VMOVDQU      192(CX), Y7
+	VMOVDQU      (DX), Y4
+	VMOVDQU      64(DX), Y5
+	VMOVDQU      128(DX), Y6
+	VMOVDQU      192(DX), Y7
 	VPMADDUBSW   (DI), Y4, Y8
 	VPMADDUBSW   64(DI), Y5, Y9
 	VPADDW       Y9, Y8, Y8
@@ -10847,18 +10912,18 @@ chunk:
 	VPMADDUBSW   192(DI), Y7, Y9
 	VPADDW       Y9, Y8, Y8
 	VPMADDWD     Y1, Y8, Y8
-	VPMADDUBSW   (DI)(R10*1), Y4, Y4
-	VPMADDUBSW   64(DI)(R10*1), Y5, Y5
+	VPMADDUBSW   (DI)(CX*1), Y4, Y4
+	VPMADDUBSW   64(DI)(CX*1), Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VPMADDUBSW   128(DI)(R10*1), Y6, Y5
+	VPMADDUBSW   128(DI)(CX*1), Y6, Y5
 	VPADDW       Y5, Y4, Y4
-	VPMADDUBSW   192(DI)(R10*1), Y7, Y5
+	VPMADDUBSW   192(DI)(CX*1), Y7, Y5
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     Y1, Y4, Y4
-	VMOVDQU      256(CX), Y5
-	VMOVDQU      320(CX), Y6
-	VMOVDQU      384(CX), Y7
-	VMOVDQU      448(CX), Y9
+	VMOVDQU      256(DX), Y5
+	VMOVDQU      320(DX), Y6
+	VMOVDQU      384(DX), Y7
+	VMOVDQU      448(DX), Y9
 	VPMADDUBSW   256(DI), Y5, Y10
 	VPMADDUBSW   320(DI), Y6, Y11
 	VPADDW       Y11, Y10, Y10
@@ -10868,30 +10933,30 @@ chunk:
 	VPADDW       Y11, Y10, Y10
 	VPMADDWD     Y1, Y10, Y10
 	VPADDD       Y10, Y8, Y8
-	VPMADDUBSW   256(DI)(R10*1), Y5, Y5
-	VPMADDUBSW   320(DI)(R10*1), Y6, Y6
+	VPMADDUBSW   256(DI)(CX*1), Y5, Y5
+	VPMADDUBSW   320(DI)(CX*1), Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	VPMADDUBSW   384(DI)(R10*1), Y7, Y6
+	VPMADDUBSW   384(DI)(CX*1), Y7, Y6
 	VPADDW       Y6, Y5, Y5
-	VPMADDUBSW   448(DI)(R10*1), Y9, Y6
+	VPMADDUBSW   448(DI)(CX*1), Y9, Y6
 	VPADDW       Y6, Y5, Y5
 	VPMADDWD     Y1, Y5, Y5
 	VPADDD       Y5, Y4, Y4
-	VMOVUPS      (DX), Y5
-	VMOVUPS      (BX), Y6
+	VMOVUPS      (BX), Y5
+	VMOVUPS      (SI), Y6
 	VMULPS       Y0, Y6, Y6
 	VCVTDQ2PS    Y8, Y8
 	VMULPS       (R8), Y5, Y7
 	VFMADD231PS  Y7, Y8, Y2
 	VFNMADD231PS (R9), Y6, Y2
 	VCVTDQ2PS    Y4, Y4
-	VMULPS       (R8)(R10*1), Y5, Y5
+	VMULPS       (R8)(CX*1), Y5, Y5
 	VFMADD231PS  Y5, Y4, Y3
-	VFNMADD231PS (R9)(R10*1), Y6, Y3
-	VMOVDQU      32(CX), Y4
-	VMOVDQU      96(CX), Y5
-	VMOVDQU      160(CX), Y6
-	VMOVDQU      224(CX), Y7
+	VFNMADD231PS (R9)(CX*1), Y6, Y3
+	VMOVDQU      32(DX), Y4
+	VMOVDQU      96(DX), Y5
+	VMOVDQU      160(DX), Y6
+	VMOVDQU      224(DX), Y7
 	VPMADDUBSW   32(DI), Y4, Y8
 	VPMADDUBSW   96(DI), Y5, Y9
 	VPADDW       Y9, Y8, Y8
@@ -10900,18 +10965,18 @@ chunk:
 	VPMADDUBSW   224(DI), Y7, Y9
 	VPADDW       Y9, Y8, Y8
 	VPMADDWD     Y1, Y8, Y8
-	VPMADDUBSW   32(DI)(R10*1), Y4, Y4
-	VPMADDUBSW   96(DI)(R10*1), Y5, Y5
+	VPMADDUBSW   32(DI)(CX*1), Y4, Y4
+	VPMADDUBSW   96(DI)(CX*1), Y5, Y5
 	VPADDW       Y5, Y4, Y4
-	VPMADDUBSW   160(DI)(R10*1), Y6, Y5
+	VPMADDUBSW   160(DI)(CX*1), Y6, Y5
 	VPADDW       Y5, Y4, Y4
-	VPMADDUBSW   224(DI)(R10*1), Y7, Y5
+	VPMADDUBSW   224(DI)(CX*1), Y7, Y5
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     Y1, Y4, Y4
-	VMOVDQU      288(CX), Y5
-	VMOVDQU      352(CX), Y6
-	VMOVDQU      416(CX), Y7
-	VMOVDQU      480(CX), Y9
+	VMOVDQU      288(DX), Y5
+	VMOVDQU      352(DX), Y6
+	VMOVDQU      416(DX), Y7
+	VMOVDQU      480(DX), Y9
 	VPMADDUBSW   288(DI), Y5, Y10
 	VPMADDUBSW   352(DI), Y6, Y11
 	VPADDW       Y11, Y10, Y10
@@ -10921,98 +10986,107 @@ chunk:
 	VPADDW       Y11, Y10, Y10
 	VPMADDWD     Y1, Y10, Y10
 	VPADDD       Y10, Y8, Y8
-	VPMADDUBSW   288(DI)(R10*1), Y5, Y5
-	VPMADDUBSW   352(DI)(R10*1), Y6, Y6
+	VPMADDUBSW   288(DI)(CX*1), Y5, Y5
+	VPMADDUBSW   352(DI)(CX*1), Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	VPMADDUBSW   416(DI)(R10*1), Y7, Y6
+	VPMADDUBSW   416(DI)(CX*1), Y7, Y6
 	VPADDW       Y6, Y5, Y5
-	VPMADDUBSW   480(DI)(R10*1), Y9, Y6
+	VPMADDUBSW   480(DI)(CX*1), Y9, Y6
 	VPADDW       Y6, Y5, Y5
 	VPMADDWD     Y1, Y5, Y5
 	VPADDD       Y5, Y4, Y4
-	VMOVUPS      32(DX), Y5
-	VMOVUPS      32(BX), Y6
+	VMOVUPS      32(BX), Y5
+	VMOVUPS      32(SI), Y6
 	VMULPS       Y0, Y6, Y6
 	VCVTDQ2PS    Y8, Y8
 	VMULPS       32(R8), Y5, Y7
 	VFMADD231PS  Y7, Y8, Y2
 	VFNMADD231PS 32(R9), Y6, Y2
 	VCVTDQ2PS    Y4, Y4
-	VMULPS       32(R8)(R10*1), Y5, Y5
+	VMULPS       32(R8)(CX*1), Y5, Y5
 	VFMADD231PS  Y5, Y4, Y3
-	VFNMADD231PS 32(R9)(R10*1), Y6, Y3
-	ADDQ         $0x00000200, CX
+	VFNMADD231PS 32(R9)(CX*1), Y6, Y3
+	ADDQ         $0x00000200, DX
 	ADDQ         $0x00000200, DI
 	ADDQ         $0x40, R8
-	ADDQ         $0x00000040, DX
 	ADDQ         $0x00000040, BX
+	ADDQ         $0x00000040, SI
 	ADDQ         $0x00000040, R9
-	DECQ         R11
+	DECQ         R10
 	JNE          chunk
-	VEXTRACTF128 $0x01, Y2, X0
-	VADDPS       X0, X2, X2
-	VMOVHLPS     X2, X2, X0
-	VADDPS       X0, X2, X2
-	VMOVSHDUP    X2, X0
-	VADDSS       X0, X2, X2
+	VEXTRACTF128 $0x01, Y2, X4
+	VADDPS       X4, X2, X2
+	VMOVHLPS     X2, X2, X4
+	VADDPS       X4, X2, X2
+	VMOVSHDUP    X2, X4
+	VADDSS       X4, X2, X2
 	VMOVSS       X2, (AX)
-	VEXTRACTF128 $0x01, Y3, X0
-	VADDPS       X0, X3, X3
-	VMOVHLPS     X3, X3, X0
-	VADDPS       X0, X3, X3
-	VMOVSHDUP    X3, X0
-	VADDSS       X0, X3, X3
+	VEXTRACTF128 $0x01, Y3, X2
+	VADDPS       X2, X3, X3
+	VMOVHLPS     X3, X3, X2
+	VADDPS       X2, X3, X3
+	VMOVSHDUP    X3, X2
+	VADDSS       X2, X3, X3
 	VMOVSS       X3, 4(AX)
+	ADDQ         $0x20, AX
+	MOVQ         apart+88(FP), DX
+	ADDQ         DX, q+8(FP)
+	ADDQ         DX, a+16(FP)
+	ADDQ         DX, least+24(FP)
+	DECQ         weights+80(FP)
+	JNE          row
 	VZEROUPPER
 	RET
 
-// func products16x2AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
+// func products16x2AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·products16x2AVX2(SB), NOSPLIT, $0-80
+TEXT ·products16x2AVX2(SB), NOSPLIT, $0-96
 	MOVQ         sums+0(FP), AX
-	MOVQ         q+8(FP), CX
-	MOVQ         a+16(FP), DX
-	MOVQ         least+24(FP), BX
-	MOVQ         factor+32(FP), SI
-	MOVQ         x+40(FP), DI
-	MOVQ         scale+48(FP), R8
-	MOVQ         sum+56(FP), R9
-	MOVQ         stride+64(FP), R10
-	MOVQ         n+72(FP), R11
-	VBROADCASTSS (SI), Y0
+	MOVQ         stride+64(FP), CX
+	MOVQ         factor+32(FP), DX
+	VBROADCASTSS (DX), Y0
 	VPCMPEQW     Y1, Y1, Y1
 	VPSRLW       $0x0f, Y1, Y1
-	VPXOR        Y2, Y2, Y2
-	VPXOR        Y3, Y3, Y3
+
+row:
+	MOVQ  q+8(FP), DX
+	MOVQ  a+16(FP), BX
+	MOVQ  least+24(FP), SI
+	MOVQ  x+40(FP), DI
+	MOVQ  scale+48(FP), R8
+	MOVQ  sum+56(FP), R9
+	MOVQ  n+72(FP), R10
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
 
 chunk:
-	VMOVDQU      (CX), Y4
-	VMOVDQU      64(CX), Y5
+	VMOVDQU      (DX), Y4
+	VMOVDQU      64(DX), Y5
 	VPMADDUBSW   (DI), Y4, Y6
 	VPMADDUBSW   64(DI), Y5, Y7
 	VPADDW       Y7, Y6, Y6
 	VPMADDWD     Y1, Y6, Y6
-	VPMADDUBSW   (DI)(R10*1), Y4, Y4
-	VPMADDUBSW   64(DI)(R10*1), Y5, Y5
+	VPMADDUBSW   (DI)(CX*1), Y4, Y4
+	VPMADDUBSW   64(DI)(CX*1), Y5, Y5
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     Y1, Y4, Y4
-	VMOVDQU      128(CX), Y5
-	VMOVDQU      192(CX), Y7
+	VMOVDQU      128(DX), Y5
+	VMOVDQU      192(DX), Y7
 	VPMADDUBSW   128(DI), Y5, Y8
 	VPMADDUBSW   192(DI), Y7, Y9
 	VPADDW       Y9, Y8, Y8
 	VPMADDWD     Y1, Y8, Y8
 	VPADDD       Y8, Y6, Y6
-	VPMADDUBSW   128(DI)(R10*1), Y5, Y5
-	VPMADDUBSW   192(DI)(R10*1), Y7, Y7
+	VPMADDUBSW   128(DI)(CX*1), Y5, Y5
+	VPMADDUBSW   192(DI)(CX*1), Y7, Y7
 	VPADDW       Y7, Y5, Y5
 	VPMADDWD     Y1, Y5, Y5
 	VPADDD       Y5, Y4, Y4
-	VMOVUPS      (DX), Y5
-	VSHUFPS      $0x88, 32(DX), Y5, Y5
+	VMOVUPS      (BX), Y5
+	VSHUFPS      $0x88, 32(BX), Y5, Y5
 	VPERMPD      $0xd8, Y5, Y5
-	VMOVUPS      (BX), Y7
-	VSHUFPS      $0x88, 32(BX), Y7, Y7
+	VMOVUPS      (SI), Y7
+	VSHUFPS      $0x88, 32(SI), Y7, Y7
 	VPERMPD      $0xd8, Y7, Y7
 	VMULPS       Y0, Y7, Y7
 	VCVTDQ2PS    Y6, Y6
@@ -11020,36 +11094,36 @@ chunk:
 	VFMADD231PS  Y8, Y6, Y2
 	VFNMADD231PS (R9), Y7, Y2
 	VCVTDQ2PS    Y4, Y4
-	VMULPS       (R8)(R10*1), Y5, Y5
+	VMULPS       (R8)(CX*1), Y5, Y5
 	VFMADD231PS  Y5, Y4, Y3
-	VFNMADD231PS (R9)(R10*1), Y7, Y3
-	VMOVDQU      256(CX), Y4
-	VMOVDQU      320(CX), Y5
+	VFNMADD231PS (R9)(CX*1), Y7, Y3
+	VMOVDQU      256(DX), Y4
+	VMOVDQU      320(DX), Y5
 	VPMADDUBSW   256(DI), Y4, Y6
 	VPMADDUBSW   320(DI), Y5, Y7
 	VPADDW       Y7, Y6, Y6
 	VPMADDWD     Y1, Y6, Y6
-	VPMADDUBSW   256(DI)(R10*1), Y4, Y4
-	VPMADDUBSW   320(DI)(R10*1), Y5, Y5
+	VPMADDUBSW   256(DI)(CX*1), Y4, Y4
+	VPMADDUBSW   320(DI)(CX*1), Y5, Y5
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     Y1, Y4, Y4
-	VMOVDQU      384(CX), Y5
-	VMOVDQU      448(CX), Y7
+	VMOVDQU      384(DX), Y5
+	VMOVDQU      448(DX), Y7
 	VPMADDUBSW   384(DI), Y5, Y8
 	VPMADDUBSW   448(DI), Y7, Y9
 	VPADDW       Y9, Y8, Y8
 	VPMADDWD     Y1, Y8, Y8
 	VPADDD       Y8, Y6, Y6
-	VPMADDUBSW   384(DI)(R10*1), Y5, Y5
-	VPMADDUBSW   448(DI)(R10*1), Y7, Y7
+	VPMADDUBSW   384(DI)(CX*1), Y5, Y5
+	VPMADDUBSW   448(DI)(CX*1), Y7, Y7
 	VPADDW       Y7, Y5, Y5
 	VPMADDWD     Y1, Y5, Y5
 	VPADDD       Y5, Y4, Y4
-	VMOVUPS      (DX), Y5
-	VSHUFPS      $0xdd, 32(DX), Y5, Y5
+	VMOVUPS      (BX), Y5
+	VSHUFPS      $0xdd, 32(BX), Y5, Y5
 	VPERMPD      $0xd8, Y5, Y5
-	VMOVUPS      (BX), Y7
-	VSHUFPS      $0xdd, 32(BX), Y7, Y7
+	VMOVUPS      (SI), Y7
+	VSHUFPS      $0xdd, 32(SI), Y7, Y7
 	VPERMPD      $0xd8, Y7, Y7
 	VMULPS       Y0, Y7, Y7
 	VCVTDQ2PS    Y6, Y6
@@ -11057,36 +11131,36 @@ chunk:
 	VFMADD231PS  Y8, Y6, Y2
 	VFNMADD231PS 64(R9), Y7, Y2
 	VCVTDQ2PS    Y4, Y4
-	VMULPS       (R8)(R10*1), Y5, Y5
+	VMULPS       (R8)(CX*1), Y5, Y5
 	VFMADD231PS  Y5, Y4, Y3
-	VFNMADD231PS 64(R9)(R10*1), Y7, Y3
-	VMOVDQU      32(CX), Y4
-	VMOVDQU      96(CX), Y5
+	VFNMADD231PS 64(R9)(CX*1), Y7, Y3
+	VMOVDQU      32(DX), Y4
+	VMOVDQU      96(DX), Y5
 	VPMADDUBSW   32(DI), Y4, Y6
 	VPMADDUBSW   96(DI), Y5, Y7
 	VPADDW       Y7, Y6, Y6
 	VPMADDWD     Y1, Y6, Y6
-	VPMADDUBSW   32(DI)(R10*1), Y4, Y4
-	VPMADDUBSW   96(DI)(R10*1), Y5, Y5
+	VPMADDUBSW   32(DI)(CX*1), Y4, Y4
+	VPMADDUBSW   96(DI)(CX*1), Y5, Y5
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     Y1, Y4, Y4
-	VMOVDQU      160(CX), Y5
-	VMOVDQU      224(CX), Y7
+	VMOVDQU      160(DX), Y5
+	VMOVDQU      224(DX), Y7
 	VPMADDUBSW   160(DI), Y5, Y8
 	VPMADDUBSW   224(DI), Y7, Y9
 	VPADDW       Y9, Y8, Y8
 	VPMADDWD     Y1, Y8, Y8
 	VPADDD       Y8, Y6, Y6
-	VPMADDUBSW   160(DI)(R10*1), Y5, Y5
-	VPMADDUBSW   224(DI)(R10*1), Y7, Y7
+	VPMADDUBSW   160(DI)(CX*1), Y5, Y5
+	VPMADDUBSW   224(DI)(CX*1), Y7, Y7
 	VPADDW       Y7, Y5, Y5
 	VPMADDWD     Y1, Y5, Y5
 	VPADDD       Y5, Y4, Y4
-	VMOVUPS      64(DX), Y5
-	VSHUFPS      $0x88, 96(DX), Y5, Y5
+	VMOVUPS      64(BX), Y5
+	VSHUFPS      $0x88, 96(BX), Y5, Y5
 	VPERMPD      $0xd8, Y5, Y5
-	VMOVUPS      64(BX), Y7
-	VSHUFPS      $0x88, 96(BX), Y7, Y7
+	VMOVUPS      64(SI), Y7
+	VSHUFPS      $0x88, 96(SI), Y7, Y7
 	VPERMPD      $0xd8, Y7, Y7
 	VMULPS       Y0, Y7, Y7
 	VCVTDQ2PS    Y6, Y6
@@ -11094,36 +11168,36 @@ chunk:
 	VFMADD231PS  Y8, Y6, Y2
 	VFNMADD231PS 32(R9), Y7, Y2
 	VCVTDQ2PS    Y4, Y4
-	VMULPS       32(R8)(R10*1), Y5, Y5
+	VMULPS       32(R8)(CX*1), Y5, Y5
 	VFMADD231PS  Y5, Y4, Y3
-	VFNMADD231PS 32(R9)(R10*1), Y7, Y3
-	VMOVDQU      288(CX), Y4
-	VMOVDQU      352(CX), Y5
+	VFNMADD231PS 32(R9)(CX*1), Y7, Y3
+	VMOVDQU      288(DX), Y4
+	VMOVDQU      352(DX), Y5
 	VPMADDUBSW   288(DI), Y4, Y6
 	VPMADDUBSW   352(DI), Y5, Y7
 	VPADDW       Y7, Y6, Y6
 	VPMADDWD     Y1, Y6, Y6
-	VPMADDUBSW   288(DI)(R10*1), Y4, Y4
-	VPMADDUBSW   352(DI)(R10*1), Y5, Y5
+	VPMADDUBSW   288(DI)(CX*1), Y4, Y4
+	VPMADDUBSW   352(DI)(CX*1), Y5, Y5
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     Y1, Y4, Y4
-	VMOVDQU      416(CX), Y5
-	VMOVDQU      480(CX), Y7
+	VMOVDQU      416(DX), Y5
+	VMOVDQU      480(DX), Y7
 	VPMADDUBSW   416(DI), Y5, Y8
 	VPMADDUBSW   480(DI), Y7, Y9
 	VPADDW       Y9, Y8, Y8
 	VPMADDWD     Y1, Y8, Y8
 	VPADDD       Y8, Y6, Y6
-	VPMADDUBSW   416(DI)(R10*1), Y5, Y5
-	VPMADDUBSW   480(DI)(R10*1), Y7, Y7
+	VPMADDUBSW   416(DI)(CX*1), Y5, Y5
+	VPMADDUBSW   480(DI)(CX*1), Y7, Y7
 	VPADDW       Y7, Y5, Y5
 	VPMADDWD     Y1, Y5, Y5
 	VPADDD       Y5, Y4, Y4
-	VMOVUPS      64(DX), Y5
-	VSHUFPS      $0xdd, 96(DX), Y5, Y5
+	VMOVUPS      64(BX), Y5
+	VSHUFPS      $0xdd, 96(BX), Y5, Y5
 	VPERMPD      $0xd8, Y5, Y5
-	VMOVUPS      64(BX), Y7
-	VSHUFPS      $0xdd, 96(BX), Y7, Y7
+	VMOVUPS      64(SI), Y7
+	VSHUFPS      $0xdd, 96(SI), Y7, Y7
 	VPERMPD      $0xd8, Y7, Y7
 	VMULPS       Y0, Y7, Y7
 	VCVTDQ2PS    Y6, Y6
@@ -11131,2089 +11205,2168 @@ chunk:
 	VFMADD231PS  Y8, Y6, Y2
 	VFNMADD231PS 96(R9), Y7, Y2
 	VCVTDQ2PS    Y4, Y4
-	VMULPS       32(R8)(R10*1), Y5, Y5
+	VMULPS       32(R8)(CX*1), Y5, Y5
 	VFMADD231PS  Y5, Y4, Y3
-	VFNMADD231PS 96(R9)(R10*1), Y7, Y3
-	ADDQ         $0x00000200, CX
+	VFNMADD231PS 96(R9)(CX*1), Y7, Y3
+	ADDQ         $0x00000200, DX
 	ADDQ         $0x00000200, DI
 	ADDQ         $0x40, R8
-	ADDQ         $0x00000080, DX
 	ADDQ         $0x00000080, BX
+	ADDQ         $0x00000080, SI
 	ADDQ         $0x00000080, R9
-	DECQ         R11
+	DECQ         R10
 	JNE          chunk
-	VEXTRACTF128 $0x01, Y2, X0
-	VADDPS       X0, X2, X2
-	VMOVHLPS     X2, X2, X0
-	VADDPS       X0, X2, X2
-	VMOVSHDUP    X2, X0
-	VADDSS       X0, X2, X2
+	VEXTRACTF128 $0x01, Y2, X4
+	VADDPS       X4, X2, X2
+	VMOVHLPS     X2, X2, X4
+	VADDPS       X4, X2, X2
+	VMOVSHDUP    X2, X4
+	VADDSS       X4, X2, X2
 	VMOVSS       X2, (AX)
-	VEXTRACTF128 $0x01, Y3, X0
-	VADDPS       X0, X3, X3
-	VMOVHLPS     X3, X3, X0
-	VADDPS       X0, X3, X3
-	VMOVSHDUP    X3, X0
-	VADDSS       X0, X3, X3
+	VEXTRACTF128 $0x01, Y3, X2
+	VADDPS       X2, X3, X3
+	VMOVHLPS     X3, X3, X2
+	VADDPS       X2, X3, X3
+	VMOVSHDUP    X3, X2
+	VADDSS       X2, X3, X3
 	VMOVSS       X3, 4(AX)
+	ADDQ         $0x20, AX
+	MOVQ         apart+88(FP), DX
+	ADDQ         DX, q+8(FP)
+	ADDQ         DX, a+16(FP)
+	ADDQ         DX, least+24(FP)
+	DECQ         weights+80(FP)
+	JNE          row
 	VZEROUPPER
 	RET
 
-// func productsSignedx2AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
+// func productsSignedx2AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·productsSignedx2AVX2(SB), NOSPLIT, $0-80
+TEXT ·productsSignedx2AVX2(SB), NOSPLIT, $0-96
 	MOVQ         sums+0(FP), AX
-	MOVQ         q+8(FP), CX
-	MOVQ         a+16(FP), DX
-	MOVQ         least+24(FP), BX
-	MOVQ         factor+32(FP), SI
-	MOVQ         x+40(FP), DI
-	MOVQ         scale+48(FP), R8
-	MOVQ         sum+56(FP), R9
-	MOVQ         stride+64(FP), R10
-	MOVQ         n+72(FP), R11
-	VBROADCASTSS (SI), Y0
+	MOVQ         stride+64(FP), CX
+	MOVQ         factor+32(FP), DX
+	VBROADCASTSS (DX), Y0
 	VPCMPEQW     Y1, Y1, Y1
 	VPSRLW       $0x0f, Y1, Y1
-	VPXOR        Y2, Y2, Y2
-	VPXOR        Y3, Y3, Y3
+
+row:
+	MOVQ  q+8(FP), DX
+	MOVQ  a+16(FP), BX
+	MOVQ  least+24(FP), SI
+	MOVQ  x+40(FP), DI
+	MOVQ  scale+48(FP), R8
+	MOVQ  sum+56(FP), R9
+	MOVQ  n+72(FP), R10
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
 
 chunk:
-	VMOVDQU      (CX), Y4
+	VMOVDQU      (DX), Y4
 	VPABSB       Y4, Y5
 	VMOVDQU      (DI), Y6
 	VPSIGNB      Y4, Y6, Y6
 	VPMADDUBSW   Y6, Y5, Y6
 	VPMADDWD     Y1, Y6, Y6
-	VMOVDQU      (DI)(R10*1), Y7
+	VMOVDQU      (DI)(CX*1), Y7
 	VPSIGNB      Y4, Y7, Y7
 	VPMADDUBSW   Y7, Y5, Y7
 	VPMADDWD     Y1, Y7, Y7
-	VMOVDQU      64(CX), Y4
+	VMOVDQU      64(DX), Y4
 	VPABSB       Y4, Y5
 	VMOVDQU      64(DI), Y8
 	VPSIGNB      Y4, Y8, Y8
 	VPMADDUBSW   Y8, Y5, Y8
 	VPMADDWD     Y1, Y8, Y8
 	VPADDD       Y8, Y6, Y6
-	VMOVDQU      64(DI)(R10*1), Y8
+	VMOVDQU      64(DI)(CX*1), Y8
 	VPSIGNB      Y4, Y8, Y8
 	VPMADDUBSW   Y8, Y5, Y8
 	VPMADDWD     Y1, Y8, Y8
 	VPADDD       Y8, Y7, Y7
-	VMOVDQU      128(CX), Y4
+	VMOVDQU      128(DX), Y4
 	VPABSB       Y4, Y5
 	VMOVDQU      128(DI), Y8
 	VPSIGNB      Y4, Y8, Y8
 	VPMADDUBSW   Y8, Y5, Y8
 	VPMADDWD     Y1, Y8, Y8
 	VPADDD       Y8, Y6, Y6
-	VMOVDQU      128(DI)(R10*1), Y8
+	VMOVDQU      128(DI)(CX*1), Y8
 	VPSIGNB      Y4, Y8, Y8
 	VPMADDUBSW   Y8, Y5, Y8
 	VPMADDWD     Y1, Y8, Y8
 	VPADDD       Y8, Y7, Y7
-	VMOVDQU      192(CX), Y4
+	VMOVDQU      192(DX), Y4
 	VPABSB       Y4, Y5
 	VMOVDQU      192(DI), Y8
 	VPSIGNB      Y4, Y8, Y8
 	VPMADDUBSW   Y8, Y5, Y8
 	VPMADDWD     Y1, Y8, Y8
 	VPADDD       Y8, Y6, Y6
-	VMOVDQU      192(DI)(R10*1), Y8
+	VMOVDQU      192(DI)(CX*1), Y8
 	VPSIGNB      Y4, Y8, Y8
 	VPMADDUBSW   Y8, Y5, Y8
 	VPMADDWD     Y1, Y8, Y8
 	VPADDD       Y8, Y7, Y7
-	VMOVDQU      256(CX), Y4
+	VMOVDQU      256(DX), Y4
 	VPABSB       Y4, Y5
 	VMOVDQU      256(DI), Y8
 	VPSIGNB      Y4, Y8, Y8
 	VPMADDUBSW   Y8, Y5, Y8
 	VPMADDWD     Y1, Y8, Y8
 	VPADDD       Y8, Y6, Y6
-	VMOVDQU      256(DI)(R10*1), Y8
+	VMOVDQU      256(DI)(CX*1), Y8
 	VPSIGNB      Y4, Y8, Y8
 	VPMADDUBSW   Y8, Y5, Y8
 	VPMADDWD     Y1, Y8, Y8
 	VPADDD       Y8, Y7, Y7
-	VMOVDQU      320(CX), Y4
+	VMOVDQU      320(DX), Y4
 	VPABSB       Y4, Y5
 	VMOVDQU      320(DI), Y8
 	VPSIGNB      Y4, Y8, Y8
 	VPMADDUBSW   Y8, Y5, Y8
 	VPMADDWD     Y1, Y8, Y8
 	VPADDD       Y8, Y6, Y6
-	VMOVDQU      320(DI)(R10*1), Y8
+	VMOVDQU      320(DI)(CX*1), Y8
 	VPSIGNB      Y4, Y8, Y8
 	VPMADDUBSW   Y8, Y5, Y8
 	VPMADDWD     Y1, Y8, Y8
 	VPADDD       Y8, Y7, Y7
-	VMOVDQU      384(CX), Y4
+	VMOVDQU      384(DX), Y4
 	VPABSB       Y4, Y5
 	VMOVDQU      384(DI), Y8
 	VPSIGNB      Y4, Y8, Y8
 	VPMADDUBSW   Y8, Y5, Y8
 	VPMADDWD     Y1, Y8, Y8
 	VPADDD       Y8, Y6, Y6
-	VMOVDQU      384(DI)(R10*1), Y8
+	VMOVDQU      384(DI)(CX*1), Y8
 	VPSIGNB      Y4, Y8, Y8
 	VPMADDUBSW   Y8, Y5, Y8
 	VPMADDWD     Y1, Y8, Y8
 	VPADDD       Y8, Y7, Y7
-	VMOVDQU      448(CX), Y4
+	VMOVDQU      448(DX), Y4
 	VPABSB       Y4, Y5
 	VMOVDQU      448(DI), Y8
 	VPSIGNB      Y4, Y8, Y8
 	VPMADDUBSW   Y8, Y5, Y8
 	VPMADDWD     Y1, Y8, Y8
 	VPADDD       Y8, Y6, Y6
-	VMOVDQU      448(DI)(R10*1), Y8
+	VMOVDQU      448(DI)(CX*1), Y8
 	VPSIGNB      Y4, Y8, Y8
 	VPMADDUBSW   Y8, Y5, Y8
 	VPMADDWD     Y1, Y8, Y8
 	VPADDD       Y8, Y7, Y7
-	VMOVUPS      (DX), Y4
-	VMOVUPS      (BX), Y5
+	VMOVUPS      (BX), Y4
+	VMOVUPS      (SI), Y5
 	VMULPS       Y0, Y5, Y5
 	VCVTDQ2PS    Y6, Y6
 	VMULPS       (R8), Y4, Y8
 	VFMADD231PS  Y8, Y6, Y2
 	VFNMADD231PS (R9), Y5, Y2
 	VCVTDQ2PS    Y7, Y7
-	VMULPS       (R8)(R10*1), Y4, Y4
+	VMULPS       (R8)(CX*1), Y4, Y4
 	VFMADD231PS  Y4, Y7, Y3
-	VFNMADD231PS (R9)(R10*1), Y5, Y3
-	VMOVDQU      32(CX), Y4
+	VFNMADD231PS (R9)(CX*1), Y5, Y3
+	VMOVDQU      32(DX), Y4
 	VPABSB       Y4, Y5
 	VMOVDQU      32(DI), Y6
 	VPSIGNB      Y4, Y6, Y6
 	VPMADDUBSW   Y6, Y5, Y6
 	VPMADDWD     Y1, Y6, Y6
-	VMOVDQU      32(DI)(R10*1), Y7
+	VMOVDQU      32(DI)(CX*1), Y7
 	VPSIGNB      Y4, Y7, Y7
 	VPMADDUBSW   Y7, Y5, Y7
 	VPMADDWD     Y1, Y7, Y7
-	VMOVDQU      96(CX), Y4
+	VMOVDQU      96(DX), Y4
 	VPABSB       Y4, Y5
 	VMOVDQU      96(DI), Y8
 	VPSIGNB      Y4, Y8, Y8
 	VPMADDUBSW   Y8, Y5, Y8
 	VPMADDWD     Y1, Y8, Y8
 	VPADDD       Y8, Y6, Y6
-	VMOVDQU      96(DI)(R10*1), Y8
+	VMOVDQU      96(DI)(CX*1), Y8
 	VPSIGNB      Y4, Y8, Y8
 	VPMADDUBSW   Y8, Y5, Y8
 	VPMADDWD     Y1, Y8, Y8
 	VPADDD       Y8, Y7, Y7
-	VMOVDQU      160(CX), Y4
+	VMOVDQU      160(DX), Y4
 	VPABSB       Y4, Y5
 	VMOVDQU      160(DI), Y8
 	VPSIGNB      Y4, Y8, Y8
 	VPMADDUBSW   Y8, Y5, Y8
 	VPMADDWD     Y1, Y8, Y8
 	VPADDD       Y8, Y6, Y6
-	VMOVDQU      160(DI)(R10*1), Y8
+	VMOVDQU      160(DI)(CX*1), Y8
 	VPSIGNB      Y4, Y8, Y8
 	VPMADDUBSW   Y8, Y5, Y8
 	VPMADDWD     Y1, Y8, Y8
 	VPADDD       Y8, Y7, Y7
-	VMOVDQU      224(CX), Y4
+	VMOVDQU      224(DX), Y4
 	VPABSB       Y4, Y5
 	VMOVDQU      224(DI), Y8
 	VPSIGNB      Y4, Y8, Y8
 	VPMADDUBSW   Y8, Y5, Y8
 	VPMADDWD     Y1, Y8, Y8
 	VPADDD       Y8, Y6, Y6
-	VMOVDQU      224(DI)(R10*1), Y8
+	VMOVDQU      224(DI)(CX*1), Y8
 	VPSIGNB      Y4, Y8, Y8
 	VPMADDUBSW   Y8, Y5, Y8
 	VPMADDWD     Y1, Y8, Y8
 	VPADDD       Y8, Y7, Y7
-	VMOVDQU      288(CX), Y4
+	VMOVDQU      288(DX), Y4
 	VPABSB       Y4, Y5
 	VMOVDQU      288(DI), Y8
 	VPSIGNB      Y4, Y8, Y8
 	VPMADDUBSW   Y8, Y5, Y8
 	VPMADDWD     Y1, Y8, Y8
 	VPADDD       Y8, Y6, Y6
-	VMOVDQU      288(DI)(R10*1), Y8
+	VMOVDQU      288(DI)(CX*1), Y8
 	VPSIGNB      Y4, Y8, Y8
 	VPMADDUBSW   Y8, Y5, Y8
 	VPMADDWD     Y1, Y8, Y8
 	VPADDD       Y8, Y7, Y7
-	VMOVDQU      352(CX), Y4
+	VMOVDQU      352(DX), Y4
 	VPABSB       Y4, Y5
 	VMOVDQU      352(DI), Y8
 	VPSIGNB      Y4, Y8, Y8
 	VPMADDUBSW   Y8, Y5, Y8
 	VPMADDWD     Y1, Y8, Y8
 	VPADDD       Y8, Y6, Y6
-	VMOVDQU      352(DI)(R10*1), Y8
+	VMOVDQU      352(DI)(CX*1), Y8
 	VPSIGNB      Y4, Y8, Y8
 	VPMADDUBSW   Y8, Y5, Y8
 	VPMADDWD     Y1, Y8, Y8
 	VPADDD       Y8, Y7, Y7
-	VMOVDQU      416(CX), Y4
+	VMOVDQU      416(DX), Y4
 	VPABSB       Y4, Y5
 	VMOVDQU      416(DI), Y8
 	VPSIGNB      Y4, Y8, Y8
 	VPMADDUBSW   Y8, Y5, Y8
 	VPMADDWD     Y1, Y8, Y8
 	VPADDD       Y8, Y6, Y6
-	VMOVDQU      416(DI)(R10*1), Y8
+	VMOVDQU      416(DI)(CX*1), Y8
 	VPSIGNB      Y4, Y8, Y8
 	VPMADDUBSW   Y8, Y5, Y8
 	VPMADDWD     Y1, Y8, Y8
 	VPADDD       Y8, Y7, Y7
-	VMOVDQU      480(CX), Y4
+	VMOVDQU      480(DX), Y4
 	VPABSB       Y4, Y5
 	VMOVDQU      480(DI), Y8
 	VPSIGNB      Y4, Y8, Y8
 	VPMADDUBSW   Y8, Y5, Y8
 	VPMADDWD     Y1, Y8, Y8
 	VPADDD       Y8, Y6, Y6
-	VMOVDQU      480(DI)(R10*1), Y8
+	VMOVDQU      480(DI)(CX*1), Y8
 	VPSIGNB      Y4, Y8, Y8
 	VPMADDUBSW   Y8, Y5, Y8
 	VPMADDWD     Y1, Y8, Y8
 	VPADDD       Y8, Y7, Y7
-	VMOVUPS      32(DX), Y4
-	VMOVUPS      32(BX), Y5
+	VMOVUPS      32(BX), Y4
+	VMOVUPS      32(SI), Y5
 	VMULPS       Y0, Y5, Y5
 	VCVTDQ2PS    Y6, Y6
 	VMULPS       32(R8), Y4, Y8
 	VFMADD231PS  Y8, Y6, Y2
 	VFNMADD231PS 32(R9), Y5, Y2
 	VCVTDQ2PS    Y7, Y7
-	VMULPS       32(R8)(R10*1), Y4, Y4
+	VMULPS       32(R8)(CX*1), Y4, Y4
 	VFMADD231PS  Y4, Y7, Y3
-	VFNMADD231PS 32(R9)(R10*1), Y5, Y3
-	ADDQ         $0x00000200, CX
+	VFNMADD231PS 32(R9)(CX*1), Y5, Y3
+	ADDQ         $0x00000200, DX
 	ADDQ         $0x00000200, DI
 	ADDQ         $0x40, R8
-	ADDQ         $0x00000040, DX
 	ADDQ         $0x00000040, BX
+	ADDQ         $0x00000040, SI
 	ADDQ         $0x00000040, R9
-	DECQ         R11
+	DECQ         R10
 	JNE          chunk
-	VEXTRACTF128 $0x01, Y2, X0
-	VADDPS       X0, X2, X2
-	VMOVHLPS     X2, X2, X0
-	VADDPS       X0, X2, X2
-	VMOVSHDUP    X2, X0
-	VADDSS       X0, X2, X2
+	VEXTRACTF128 $0x01, Y2, X4
+	VADDPS       X4, X2, X2
+	VMOVHLPS     X2, X2, X4
+	VADDPS       X4, X2, X2
+	VMOVSHDUP    X2, X4
+	VADDSS       X4, X2, X2
 	VMOVSS       X2, (AX)
-	VEXTRACTF128 $0x01, Y3, X0
-	VADDPS       X0, X3, X3
-	VMOVHLPS     X3, X3, X0
-	VADDPS       X0, X3, X3
-	VMOVSHDUP    X3, X0
-	VADDSS       X0, X3, X3
+	VEXTRACTF128 $0x01, Y3, X2
+	VADDPS       X2, X3, X3
+	VMOVHLPS     X3, X3, X2
+	VADDPS       X2, X3, X3
+	VMOVSHDUP    X3, X2
+	VADDSS       X2, X3, X3
 	VMOVSS       X3, 4(AX)
+	ADDQ         $0x20, AX
+	MOVQ         apart+88(FP), DX
+	ADDQ         DX, q+8(FP)
+	ADDQ         DX, a+16(FP)
+	ADDQ         DX, least+24(FP)
+	DECQ         weights+80(FP)
+	JNE          row
 	VZEROUPPER
 	RET
 
-// func products32x4VNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
+// func products32x4VNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
 // Requires: AVX, AVX512F, AVX512VNNI
-TEXT ·products32x4VNNI(SB), NOSPLIT, $0-80
+TEXT ·products32x4VNNI(SB), NOSPLIT, $0-96
 	MOVQ         sums+0(FP), AX
-	MOVQ         q+8(FP), CX
-	MOVQ         a+16(FP), DX
-	MOVQ         least+24(FP), BX
-	MOVQ         factor+32(FP), SI
-	MOVQ         x+40(FP), DI
-	MOVQ         scale+48(FP), R8
-	MOVQ         sum+56(FP), R9
-	MOVQ         stride+64(FP), R10
-	MOVQ         n+72(FP), R11
-	VBROADCASTSS (SI), Z0
-	LEAQ         (R10)(R10*2), SI
-	VPXORD       Z1, Z1, Z1
-	VPXORD       Z2, Z2, Z2
-	VPXORD       Z3, Z3, Z3
-	VPXORD       Z4, Z4, Z4
+	MOVQ         stride+64(FP), CX
+	MOVQ         factor+32(FP), DX
+	VBROADCASTSS (DX), Z0
+	LEAQ         (CX)(CX*2), DX
+
+row:
+	MOVQ   q+8(FP), BX
+	MOVQ   a+16(FP), SI
+	MOVQ   least+24(FP), DI
+	MOVQ   x+40(FP), R8
+	MOVQ   scale+48(FP), R9
+	MOVQ   sum+56(FP), R10
+	MOVQ   n+72(FP), R11
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
 
 chunk:
-	VMOVDQU32     (CX), Z5
+	VMOVDQU32     (BX), Z5
 	VPXORD        Z6, Z6, Z6
-	VPDPBUSD      (DI), Z5, Z6
+	VPDPBUSD      (R8), Z5, Z6
 	VPXORD        Z7, Z7, Z7
-	VPDPBUSD      (DI)(R10*1), Z5, Z7
+	VPDPBUSD      (R8)(CX*1), Z5, Z7
 	VPXORD        Z8, Z8, Z8
-	VPDPBUSD      (DI)(R10*2), Z5, Z8
+	VPDPBUSD      (R8)(CX*2), Z5, Z8
 	VPXORD        Z9, Z9, Z9
-	VPDPBUSD      (DI)(SI*1), Z5, Z9
-	VMOVDQU32     64(CX), Z5
-	VPDPBUSD      64(DI), Z5, Z6
-	VPDPBUSD      64(DI)(R10*1), Z5, Z7
-	VPDPBUSD      64(DI)(R10*2), Z5, Z8
-	VPDPBUSD      64(DI)(SI*1), Z5, Z9
-	VMOVDQU32     128(CX), Z5
-	VPDPBUSD      128(DI), Z5, Z6
-	VPDPBUSD      128(DI)(R10*1), Z5, Z7
-	VPDPBUSD      128(DI)(R10*2), Z5, Z8
-	VPDPBUSD      128(DI)(SI*1), Z5, Z9
-	VMOVDQU32     192(CX), Z5
-	VPDPBUSD      192(DI), Z5, Z6
-	VPDPBUSD      192(DI)(R10*1), Z5, Z7
-	VPDPBUSD      192(DI)(R10*2), Z5, Z8
-	VPDPBUSD      192(DI)(SI*1), Z5, Z9
-	VMOVDQU32     256(CX), Z5
-	VPDPBUSD      256(DI), Z5, Z6
-	VPDPBUSD      256(DI)(R10*1), Z5, Z7
-	VPDPBUSD      256(DI)(R10*2), Z5, Z8
-	VPDPBUSD      256(DI)(SI*1), Z5, Z9
-	VMOVDQU32     320(CX), Z5
-	VPDPBUSD      320(DI), Z5, Z6
-	VPDPBUSD      320(DI)(R10*1), Z5, Z7
-	VPDPBUSD      320(DI)(R10*2), Z5, Z8
-	VPDPBUSD      320(DI)(SI*1), Z5, Z9
-	VMOVDQU32     384(CX), Z5
-	VPDPBUSD      384(DI), Z5, Z6
-	VPDPBUSD      384(DI)(R10*1), Z5, Z7
-	VPDPBUSD      384(DI)(R10*2), Z5, Z8
-	VPDPBUSD      384(DI)(SI*1), Z5, Z9
-	VMOVDQU32     448(CX), Z5
-	VPDPBUSD      448(DI), Z5, Z6
-	VPDPBUSD      448(DI)(R10*1), Z5, Z7
-	VPDPBUSD      448(DI)(R10*2), Z5, Z8
-	VPDPBUSD      448(DI)(SI*1), Z5, Z9
-	VMOVUPS       (DX), Z5
-	VMOVUPS       (BX), Z10
+	VPDPBUSD      (R8)(DX*1), Z5, Z9
+	VMOVDQU32     64(BX), Z5
+	VPDPBUSD      64(R8), Z5, Z6
+	VPDPBUSD      64(R8)(CX*1), Z5, Z7
+	VPDPBUSD      64(R8)(CX*2), Z5, Z8
+	VPDPBUSD      64(R8)(DX*1), Z5, Z9
+	VMOVDQU32     128(BX), Z5
+	VPDPBUSD      128(R8), Z5, Z6
+	VPDPBUSD      128(R8)(CX*1), Z5, Z7
+	VPDPBUSD      128(R8)(CX*2), Z5, Z8
+	VPDPBUSD      128(R8)(DX*1), Z5, Z9
+	VMOVDQU32     192(BX), Z5
+	VPDPBUSD      192(R8), Z5, Z6
+	VPDPBUSD      192(R8)(CX*1), Z5, Z7
+	VPDPBUSD      192(R8)(CX*2), Z5, Z8
+	VPDPBUSD      192(R8)(DX*1), Z5, Z9
+	VMOVDQU32     256(BX), Z5
+	VPDPBUSD      256(R8), Z5, Z6
+	VPDPBUSD      256(R8)(CX*1), Z5, Z7
+	VPDPBUSD      256(R8)(CX*2), Z5, Z8
+	VPDPBUSD      256(R8)(DX*1), Z5, Z9
+	VMOVDQU32     320(BX), Z5
+	VPDPBUSD      320(R8), Z5, Z6
+	VPDPBUSD      320(R8)(CX*1), Z5, Z7
+	VPDPBUSD      320(R8)(CX*2), Z5, Z8
+	VPDPBUSD      320(R8)(DX*1), Z5, Z9
+	VMOVDQU32     384(BX), Z5
+	VPDPBUSD      384(R8), Z5, Z6
+	VPDPBUSD      384(R8)(CX*1), Z5, Z7
+	VPDPBUSD      384(R8)(CX*2), Z5, Z8
+	VPDPBUSD      384(R8)(DX*1), Z5, Z9
+	VMOVDQU32     448(BX), Z5
+	VPDPBUSD      448(R8), Z5, Z6
+	VPDPBUSD      448(R8)(CX*1), Z5, Z7
+	VPDPBUSD      448(R8)(CX*2), Z5, Z8
+	VPDPBUSD      448(R8)(DX*1), Z5, Z9
+	VMOVUPS       (SI), Z5
+	VMOVUPS       (DI), Z10
 	VMULPS        Z0, Z10, Z10
 	VCVTDQ2PS     Z6, Z6
-	VMULPS        (R8), Z5, Z11
+	VMULPS        (R9), Z5, Z11
 	VFMADD231PS   Z11, Z6, Z1
-	VFNMADD231PS  (R9), Z10, Z1
+	VFNMADD231PS  (R10), Z10, Z1
 	VCVTDQ2PS     Z7, Z7
-	VMULPS        (R8)(R10*1), Z5, Z11
+	VMULPS        (R9)(CX*1), Z5, Z11
 	VFMADD231PS   Z11, Z7, Z2
-	VFNMADD231PS  (R9)(R10*1), Z10, Z2
+	VFNMADD231PS  (R10)(CX*1), Z10, Z2
 	VCVTDQ2PS     Z8, Z8
-	VMULPS        (R8)(R10*2), Z5, Z11
+	VMULPS        (R9)(CX*2), Z5, Z11
 	VFMADD231PS   Z11, Z8, Z3
-	VFNMADD231PS  (R9)(R10*2), Z10, Z3
+	VFNMADD231PS  (R10)(CX*2), Z10, Z3
 	VCVTDQ2PS     Z9, Z9
-	VMULPS        (R8)(SI*1), Z5, Z5
+	VMULPS        (R9)(DX*1), Z5, Z5
 	VFMADD231PS   Z5, Z9, Z4
-	VFNMADD231PS  (R9)(SI*1), Z10, Z4
-	ADDQ          $0x00000200, CX
-	ADDQ          $0x00000200, DI
-	ADDQ          $0x40, R8
-	ADDQ          $0x00000040, DX
-	ADDQ          $0x00000040, BX
-	ADDQ          $0x00000040, R9
+	VFNMADD231PS  (R10)(DX*1), Z10, Z4
+	ADDQ          $0x00000200, BX
+	ADDQ          $0x00000200, R8
+	ADDQ          $0x40, R9
+	ADDQ          $0x00000040, SI
+	ADDQ          $0x00000040, DI
+	ADDQ          $0x00000040, R10
 	DECQ          R11
 	JNE           chunk
-	VEXTRACTF64X4 $0x01, Z1, Y0
-	VADDPS        Y0, Y1, Y1
-	VEXTRACTF128  $0x01, Y1, X0
-	VADDPS        X0, X1, X1
-	VMOVHLPS      X1, X1, X0
-	VADDPS        X0, X1, X1
-	VMOVSHDUP     X1, X0
-	VADDSS        X0, X1, X1
+	VEXTRACTF64X4 $0x01, Z1, Y5
+	VADDPS        Y5, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X5
+	VADDPS        X5, X1, X1
+	VMOVHLPS      X1, X1, X5
+	VADDPS        X5, X1, X1
+	VMOVSHDUP     X1, X5
+	VADDSS        X5, X1, X1
 	VMOVSS        X1, (AX)
-	VEXTRACTF64X4 $0x01, Z2, Y0
-	VADDPS        Y0, Y2, Y2
-	VEXTRACTF128  $0x01, Y2, X0
-	VADDPS        X0, X2, X2
-	VMOVHLPS      X2, X2, X0
-	VADDPS        X0, X2, X2
-	VMOVSHDUP     X2, X0
-	VADDSS        X0, X2, X2
+	VEXTRACTF64X4 $0x01, Z2, Y5
+	VADDPS        Y5, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X5
+	VADDPS        X5, X2, X2
+	VMOVHLPS      X2, X2, X5
+	VADDPS        X5, X2, X2
+	VMOVSHDUP     X2, X5
+	VADDSS        X5, X2, X2
 	VMOVSS        X2, 4(AX)
-	VEXTRACTF64X4 $0x01, Z3, Y0
-	VADDPS        Y0, Y3, Y3
-	VEXTRACTF128  $0x01, Y3, X0
-	VADDPS        X0, X3, X3
-	VMOVHLPS      X3, X3, X0
-	VADDPS        X0, X3, X3
-	VMOVSHDUP     X3, X0
-	VADDSS        X0, X3, X3
+	VEXTRACTF64X4 $0x01, Z3, Y5
+	VADDPS        Y5, Y3, Y3
+	VEXTRACTF128  $0x01, Y3, X5
+	VADDPS        X5, X3, X3
+	VMOVHLPS      X3, X3, X5
+	VADDPS        X5, X3, X3
+	VMOVSHDUP     X3, X5
+	VADDSS        X5, X3, X3
 	VMOVSS        X3, 8(AX)
-	VEXTRACTF64X4 $0x01, Z4, Y0
-	VADDPS        Y0, Y4, Y4
-	VEXTRACTF128  $0x01, Y4, X0
-	VADDPS        X0, X4, X4
-	VMOVHLPS      X4, X4, X0
-	VADDPS        X0, X4, X4
-	VMOVSHDUP     X4, X0
-	VADDSS        X0, X4, X4
+	VEXTRACTF64X4 $0x01, Z4, Y5
+	VADDPS        Y5, Y4, Y4
+	VEXTRACTF128  $0x01, Y4, X5
+	VADDPS        X5, X4, X4
+	VMOVHLPS      X4, X4, X5
+	VADDPS        X5, X4, X4
+	VMOVSHDUP     X4, X5
+	VADDSS        X5, X4, X4
 	VMOVSS        X4, 12(AX)
+	ADDQ          $0x20, AX
+	MOVQ          apart+88(FP), BX
+	ADDQ          BX, q+8(FP)
+	ADDQ          BX, a+16(FP)
+	ADDQ          BX, least+24(FP)
+	DECQ          weights+80(FP)
+	JNE           row
 	VZEROUPPER
 	RET
 
-// func products16x4VNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
+// func products16x4VNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
 // Requires: AVX, AVX512F, AVX512VNNI
-TEXT ·products16x4VNNI(SB), NOSPLIT, $0-80
+TEXT ·products16x4VNNI(SB), NOSPLIT, $0-96
 	MOVQ         sums+0(FP), AX
-	MOVQ         q+8(FP), CX
-	MOVQ         a+16(FP), DX
-	MOVQ         least+24(FP), BX
-	MOVQ         factor+32(FP), SI
-	MOVQ         x+40(FP), DI
-	MOVQ         scale+48(FP), R8
-	MOVQ         sum+56(FP), R9
-	MOVQ         stride+64(FP), R10
-	MOVQ         n+72(FP), R11
-	VBROADCASTSS (SI), Z0
-	LEAQ         (R10)(R10*2), SI
-	VPXORD       Z1, Z1, Z1
-	VPXORD       Z2, Z2, Z2
-	VPXORD       Z3, Z3, Z3
-	VPXORD       Z4, Z4, Z4
+	MOVQ         stride+64(FP), CX
+	MOVQ         factor+32(FP), DX
+	VBROADCASTSS (DX), Z0
+	LEAQ         (CX)(CX*2), DX
+
+row:
+	MOVQ   q+8(FP), BX
+	MOVQ   a+16(FP), SI
+	MOVQ   least+24(FP), DI
+	MOVQ   x+40(FP), R8
+	MOVQ   scale+48(FP), R9
+	MOVQ   sum+56(FP), R10
+	MOVQ   n+72(FP), R11
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
 
 chunk:
-	VMOVDQU32     (CX), Z5
+	VMOVDQU32     (BX), Z5
 	VPXORD        Z6, Z6, Z6
-	VPDPBUSD      (DI), Z5, Z6
+	VPDPBUSD      (R8), Z5, Z6
 	VPXORD        Z7, Z7, Z7
-	VPDPBUSD      (DI)(R10*1), Z5, Z7
+	VPDPBUSD      (R8)(CX*1), Z5, Z7
 	VPXORD        Z8, Z8, Z8
-	VPDPBUSD      (DI)(R10*2), Z5, Z8
+	VPDPBUSD      (R8)(CX*2), Z5, Z8
 	VPXORD        Z9, Z9, Z9
-	VPDPBUSD      (DI)(SI*1), Z5, Z9
-	VMOVDQU32     64(CX), Z5
-	VPDPBUSD      64(DI), Z5, Z6
-	VPDPBUSD      64(DI)(R10*1), Z5, Z7
-	VPDPBUSD      64(DI)(R10*2), Z5, Z8
-	VPDPBUSD      64(DI)(SI*1), Z5, Z9
-	VMOVDQU32     128(CX), Z5
-	VPDPBUSD      128(DI), Z5, Z6
-	VPDPBUSD      128(DI)(R10*1), Z5, Z7
-	VPDPBUSD      128(DI)(R10*2), Z5, Z8
-	VPDPBUSD      128(DI)(SI*1), Z5, Z9
-	VMOVDQU32     192(CX), Z5
-	VPDPBUSD      192(DI), Z5, Z6
-	VPDPBUSD      192(DI)(R10*1), Z5, Z7
-	VPDPBUSD      192(DI)(R10*2), Z5, Z8
-	VPDPBUSD      192(DI)(SI*1), Z5, Z9
+	VPDPBUSD      (R8)(DX*1), Z5, Z9
+	VMOVDQU32     64(BX), Z5
+	VPDPBUSD      64(R8), Z5, Z6
+	VPDPBUSD      64(R8)(CX*1), Z5, Z7
+	VPDPBUSD      64(R8)(CX*2), Z5, Z8
+	VPDPBUSD      64(R8)(DX*1), Z5, Z9
+	VMOVDQU32     128(BX), Z5
+	VPDPBUSD      128(R8), Z5, Z6
+	VPDPBUSD      128(R8)(CX*1), Z5, Z7
+	VPDPBUSD      128(R8)(CX*2), Z5, Z8
+	VPDPBUSD      128(R8)(DX*1), Z5, Z9
+	VMOVDQU32     192(BX), Z5
+	VPDPBUSD      192(R8), Z5, Z6
+	VPDPBUSD      192(R8)(CX*1), Z5, Z7
+	VPDPBUSD      192(R8)(CX*2), Z5, Z8
+	VPDPBUSD      192(R8)(DX*1), Z5, Z9
 	VMOVDQU32     blocksAlternate0<>+0(SB), Z5
-	VMOVUPS       (DX), Z14
-	VPERMI2PS     64(DX), Z14, Z5
+	VMOVUPS       (SI), Z14
+	VPERMI2PS     64(SI), Z14, Z5
 	VMOVDQU32     blocksAlternate0<>+0(SB), Z14
-	VMOVUPS       (BX), Z15
-	VPERMI2PS     64(BX), Z15, Z14
+	VMOVUPS       (DI), Z15
+	VPERMI2PS     64(DI), Z15, Z14
 	VMULPS        Z0, Z14, Z14
 	VCVTDQ2PS     Z6, Z6
-	VMULPS        (R8), Z5, Z15
+	VMULPS        (R9), Z5, Z15
 	VFMADD231PS   Z15, Z6, Z1
-	VFNMADD231PS  (R9), Z14, Z1
+	VFNMADD231PS  (R10), Z14, Z1
 	VCVTDQ2PS     Z7, Z7
-	VMULPS        (R8)(R10*1), Z5, Z15
+	VMULPS        (R9)(CX*1), Z5, Z15
 	VFMADD231PS   Z15, Z7, Z2
-	VFNMADD231PS  (R9)(R10*1), Z14, Z2
+	VFNMADD231PS  (R10)(CX*1), Z14, Z2
 	VCVTDQ2PS     Z8, Z8
-	VMULPS        (R8)(R10*2), Z5, Z15
+	VMULPS        (R9)(CX*2), Z5, Z15
 	VFMADD231PS   Z15, Z8, Z3
-	VFNMADD231PS  (R9)(R10*2), Z14, Z3
+	VFNMADD231PS  (R10)(CX*2), Z14, Z3
 	VCVTDQ2PS     Z9, Z9
-	VMULPS        (R8)(SI*1), Z5, Z5
+	VMULPS        (R9)(DX*1), Z5, Z5
 	VFMADD231PS   Z5, Z9, Z4
-	VFNMADD231PS  (R9)(SI*1), Z14, Z4
-	VMOVDQU32     256(CX), Z5
+	VFNMADD231PS  (R10)(DX*1), Z14, Z4
+	VMOVDQU32     256(BX), Z5
 	VPXORD        Z10, Z10, Z10
-	VPDPBUSD      256(DI), Z5, Z10
+	VPDPBUSD      256(R8), Z5, Z10
 	VPXORD        Z11, Z11, Z11
-	VPDPBUSD      256(DI)(R10*1), Z5, Z11
+	VPDPBUSD      256(R8)(CX*1), Z5, Z11
 	VPXORD        Z12, Z12, Z12
-	VPDPBUSD      256(DI)(R10*2), Z5, Z12
+	VPDPBUSD      256(R8)(CX*2), Z5, Z12
 	VPXORD        Z13, Z13, Z13
-	VPDPBUSD      256(DI)(SI*1), Z5, Z13
-	VMOVDQU32     320(CX), Z5
-	VPDPBUSD      320(DI), Z5, Z10
-	VPDPBUSD      320(DI)(R10*1), Z5, Z11
-	VPDPBUSD      320(DI)(R10*2), Z5, Z12
-	VPDPBUSD      320(DI)(SI*1), Z5, Z13
-	VMOVDQU32     384(CX), Z5
-	VPDPBUSD      384(DI), Z5, Z10
-	VPDPBUSD      384(DI)(R10*1), Z5, Z11
-	VPDPBUSD      384(DI)(R10*2), Z5, Z12
-	VPDPBUSD      384(DI)(SI*1), Z5, Z13
-	VMOVDQU32     448(CX), Z5
-	VPDPBUSD      448(DI), Z5, Z10
-	VPDPBUSD      448(DI)(R10*1), Z5, Z11
-	VPDPBUSD      448(DI)(R10*2), Z5, Z12
-	VPDPBUSD      448(DI)(SI*1), Z5, Z13
+	VPDPBUSD      256(R8)(DX*1), Z5, Z13
+	VMOVDQU32     320(BX), Z5
+	VPDPBUSD      320(R8), Z5, Z10
+	VPDPBUSD      320(R8)(CX*1), Z5, Z11
+	VPDPBUSD      320(R8)(CX*2), Z5, Z12
+	VPDPBUSD      320(R8)(DX*1), Z5, Z13
+	VMOVDQU32     384(BX), Z5
+	VPDPBUSD      384(R8), Z5, Z10
+	VPDPBUSD      384(R8)(CX*1), Z5, Z11
+	VPDPBUSD      384(R8)(CX*2), Z5, Z12
+	VPDPBUSD      384(R8)(DX*1), Z5, Z13
+	VMOVDQU32     448(BX), Z5
+	VPDPBUSD      448(R8), Z5, Z10
+	VPDPBUSD      448(R8)(CX*1), Z5, Z11
+	VPDPBUSD      448(R8)(CX*2), Z5, Z12
+	VPDPBUSD      448(R8)(DX*1), Z5, Z13
 	VMOVDQU32     blocksAlternate1<>+0(SB), Z5
-	VMOVUPS       (DX), Z14
-	VPERMI2PS     64(DX), Z14, Z5
+	VMOVUPS       (SI), Z14
+	VPERMI2PS     64(SI), Z14, Z5
 	VMOVDQU32     blocksAlternate1<>+0(SB), Z14
-	VMOVUPS       (BX), Z15
-	VPERMI2PS     64(BX), Z15, Z14
+	VMOVUPS       (DI), Z15
+	VPERMI2PS     64(DI), Z15, Z14
 	VMULPS        Z0, Z14, Z14
 	VCVTDQ2PS     Z10, Z10
-	VMULPS        (R8), Z5, Z15
+	VMULPS        (R9), Z5, Z15
 	VFMADD231PS   Z15, Z10, Z1
-	VFNMADD231PS  64(R9), Z14, Z1
+	VFNMADD231PS  64(R10), Z14, Z1
 	VCVTDQ2PS     Z11, Z11
-	VMULPS        (R8)(R10*1), Z5, Z15
+	VMULPS        (R9)(CX*1), Z5, Z15
 	VFMADD231PS   Z15, Z11, Z2
-	VFNMADD231PS  64(R9)(R10*1), Z14, Z2
+	VFNMADD231PS  64(R10)(CX*1), Z14, Z2
 	VCVTDQ2PS     Z12, Z12
-	VMULPS        (R8)(R10*2), Z5, Z15
+	VMULPS        (R9)(CX*2), Z5, Z15
 	VFMADD231PS   Z15, Z12, Z3
-	VFNMADD231PS  64(R9)(R10*2), Z14, Z3
+	VFNMADD231PS  64(R10)(CX*2), Z14, Z3
 	VCVTDQ2PS     Z13, Z13
-	VMULPS        (R8)(SI*1), Z5, Z5
+	VMULPS        (R9)(DX*1), Z5, Z5
 	VFMADD231PS   Z5, Z13, Z4
-	VFNMADD231PS  64(R9)(SI*1), Z14, Z4
-	ADDQ          $0x00000200, CX
-	ADDQ          $0x00000200, DI
-	ADDQ          $0x40, R8
-	ADDQ          $0x00000080, DX
-	ADDQ          $0x00000080, BX
-	ADDQ          $0x00000080, R9
+	VFNMADD231PS  64(R10)(DX*1), Z14, Z4
+	ADDQ          $0x00000200, BX
+	ADDQ          $0x00000200, R8
+	ADDQ          $0x40, R9
+	ADDQ          $0x00000080, SI
+	ADDQ          $0x00000080, DI
+	ADDQ          $0x00000080, R10
 	DECQ          R11
 	JNE           chunk
-	VEXTRACTF64X4 $0x01, Z1, Y0
-	VADDPS        Y0, Y1, Y1
-	VEXTRACTF128  $0x01, Y1, X0
-	VADDPS        X0, X1, X1
-	VMOVHLPS      X1, X1, X0
-	VADDPS        X0, X1, X1
-	VMOVSHDUP     X1, X0
-	VADDSS        X0, X1, X1
+	VEXTRACTF64X4 $0x01, Z1, Y5
+	VADDPS        Y5, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X5
+	VADDPS        X5, X1, X1
+	VMOVHLPS      X1, X1, X5
+	VADDPS        X5, X1, X1
+	VMOVSHDUP     X1, X5
+	VADDSS        X5, X1, X1
 	VMOVSS        X1, (AX)
-	VEXTRACTF64X4 $0x01, Z2, Y0
-	VADDPS        Y0, Y2, Y2
-	VEXTRACTF128  $0x01, Y2, X0
-	VADDPS        X0, X2, X2
-	VMOVHLPS      X2, X2, X0
-	VADDPS        X0, X2, X2
-	VMOVSHDUP     X2, X0
-	VADDSS        X0, X2, X2
+	VEXTRACTF64X4 $0x01, Z2, Y5
+	VADDPS        Y5, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X5
+	VADDPS        X5, X2, X2
+	VMOVHLPS      X2, X2, X5
+	VADDPS        X5, X2, X2
+	VMOVSHDUP     X2, X5
+	VADDSS        X5, X2, X2
 	VMOVSS        X2, 4(AX)
-	VEXTRACTF64X4 $0x01, Z3, Y0
-	VADDPS        Y0, Y3, Y3
-	VEXTRACTF128  $0x01, Y3, X0
-	VADDPS        X0, X3, X3
-	VMOVHLPS      X3, X3, X0
-	VADDPS        X0, X3, X3
-	VMOVSHDUP     X3, X0
-	VADDSS        X0, X3, X3
+	VEXTRACTF64X4 $0x01, Z3, Y5
+	VADDPS        Y5, Y3, Y3
+	VEXTRACTF128  $0x01, Y3, X5
+	VADDPS        X5, X3, X3
+	VMOVHLPS      X3, X3, X5
+	VADDPS        X5, X3, X3
+	VMOVSHDUP     X3, X5
+	VADDSS        X5, X3, X3
 	VMOVSS        X3, 8(AX)
-	VEXTRACTF64X4 $0x01, Z4, Y0
-	VADDPS        Y0, Y4, Y4
-	VEXTRACTF128  $0x01, Y4, X0
-	VADDPS        X0, X4, X4
-	VMOVHLPS      X4, X4, X0
-	VADDPS        X0, X4, X4
-	VMOVSHDUP     X4, X0
-	VADDSS        X0, X4, X4
+	VEXTRACTF64X4 $0x01, Z4, Y5
+	VADDPS        Y5, Y4, Y4
+	VEXTRACTF128  $0x01, Y4, X5
+	VADDPS        X5, X4, X4
+	VMOVHLPS      X4, X4, X5
+	VADDPS        X5, X4, X4
+	VMOVSHDUP     X4, X5
+	VADDSS        X5, X4, X4
 	VMOVSS        X4, 12(AX)
+	ADDQ          $0x20, AX
+	MOVQ          apart+88(FP), BX
+	ADDQ          BX, q+8(FP)
+	ADDQ          BX, a+16(FP)
+	ADDQ          BX, least+24(FP)
+	DECQ          weights+80(FP)
+	JNE           row
 	VZEROUPPER
 	RET
 
-// func products32x4AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
+// func products32x4AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·products32x4AVX2(SB), NOSPLIT, $0-80
+TEXT ·products32x4AVX2(SB), NOSPLIT, $0-96
 	MOVQ         sums+0(FP), AX
-	MOVQ         q+8(FP), CX
-	MOVQ         a+16(FP), DX
-	MOVQ         least+24(FP), BX
-	MOVQ         factor+32(FP), SI
-	MOVQ         x+40(FP), DI
-	MOVQ         scale+48(FP), R8
-	MOVQ         sum+56(FP), R9
-	MOVQ         stride+64(FP), R10
-	MOVQ         n+72(FP), R11
-	VBROADCASTSS (SI), Y0
-	LEAQ         (R10)(R10*2), SI
+	MOVQ         stride+64(FP), CX
+	MOVQ         factor+32(FP), DX
+	VBROADCASTSS (DX), Y0
+	LEAQ         (CX)(CX*2), DX
 	VPCMPEQW     Y1, Y1, Y1
 	VPSRLW       $0x0f, Y1, Y1
-	VPXOR        Y2, Y2, Y2
-	VPXOR        Y3, Y3, Y3
-	VPXOR        Y4, Y4, Y4
-	VPXOR        Y5, Y5, Y5
+
+row:
+	MOVQ  q+8(FP), BX
+	MOVQ  a+16(FP), SI
+	MOVQ  least+24(FP), DI
+	MOVQ  x+40(FP), R8
+	MOVQ  scale+48(FP), R9
+	MOVQ  sum+56(FP), R10
+	MOVQ  n+72(FP), R11
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
 
 chunk:
-	VMOVDQU      (CX), Y6
-	VMOVDQU      64(CX), Y7
-	VMOVDQU      128(CX), Y8
-	VMOVDQU      192(CX), Y9
-	VPMADDUBSW   (DI), Y6, Y10
-	VPMADDUBSW   64(DI), Y7, Y11
+	VMOVDQU      (BX), Y6
+	VMOVDQU      64(BX), Y7
+	VMOVDQU      128(BX), Y8
+	VMOVDQU      192(BX), Y9
+	VPMADDUBSW   (R8), Y6, Y10
+	VPMADDUBSW   64(R8), Y7, Y11
 	VPADDW       Y11, Y10, Y10
-	VPMADDUBSW   128(DI), Y8, Y11
+	VPMADDUBSW   128(R8), Y8, Y11
 	VPADDW       Y11, Y10, Y10
-	VPMADDUBSW   192(DI), Y9, Y11
+	VPMADDUBSW   192(R8), Y9, Y11
 	VPADDW       Y11, Y10, Y10
 	VPMADDWD     Y1, Y10, Y10
-	VPMADDUBSW   (DI)(R10*1), Y6, Y11
-	VPMADDUBSW   64(DI)(R10*1), Y7, Y12
+	VPMADDUBSW   (R8)(CX*1), Y6, Y11
+	VPMADDUBSW   64(R8)(CX*1), Y7, Y12
 	VPADDW       Y12, Y11, Y11
-	VPMADDUBSW   128(DI)(R10*1), Y8, Y12
+	VPMADDUBSW   128(R8)(CX*1), Y8, Y12
 	VPADDW       Y12, Y11, Y11
-	VPMADDUBSW   192(DI)(R10*1), Y9, Y12
+	VPMADDUBSW   192(R8)(CX*1), Y9, Y12
 	VPADDW       Y12, Y11, Y11
 	VPMADDWD     Y1, Y11, Y11
-	VPMADDUBSW   (DI)(R10*2), Y6, Y12
-	VPMADDUBSW   64(DI)(R10*2), Y7, Y13
+	VPMADDUBSW   (R8)(CX*2), Y6, Y12
+	VPMADDUBSW   64(R8)(CX*2), Y7, Y13
 	VPADDW       Y13, Y12, Y12
-	VPMADDUBSW   128(DI)(R10*2), Y8, Y13
+	VPMADDUBSW   128(R8)(CX*2), Y8, Y13
 	VPADDW       Y13, Y12, Y12
-	VPMADDUBSW   192(DI)(R10*2), Y9, Y13
+	VPMADDUBSW   192(R8)(CX*2), Y9, Y13
 	VPADDW       Y13, Y12, Y12
 	VPMADDWD     Y1, Y12, Y12
-	VPMADDUBSW   (DI)(SI*1), Y6, Y6
-	VPMADDUBSW   64(DI)(SI*1), Y7, Y7
+	VPMADDUBSW   (R8)(DX*1), Y6, Y6
+	VPMADDUBSW   64(R8)(DX*1), Y7, Y7
 	VPADDW       Y7, Y6, Y6
-	VPMADDUBSW   128(DI)(SI*1), Y8, Y7
+	VPMADDUBSW   128(R8)(DX*1), Y8, Y7
 	VPADDW       Y7, Y6, Y6
-	VPMADDUBSW   192(DI)(SI*1), Y9, Y7
+	VPMADDUBSW   192(R8)(DX*1), Y9, Y7
 	VPADDW       Y7, Y6, Y6
 	VPMADDWD     Y1, Y6, Y6
-	VMOVDQU      256(CX), Y7
-	VMOVDQU      320(CX), Y8
-	VMOVDQU      384(CX), Y9
-	VMOVDQU      448(CX), Y13
-	VPMADDUBSW   256(DI), Y7, Y14
-	VPMADDUBSW   320(DI), Y8, Y15
+	VMOVDQU      256(BX), Y7
+	VMOVDQU      320(BX), Y8
+	VMOVDQU      384(BX), Y9
+	VMOVDQU      448(BX), Y13
+	VPMADDUBSW   256(R8), Y7, Y14
+	VPMADDUBSW   320(R8), Y8, Y15
 	VPADDW       Y15, Y14, Y14
-	VPMADDUBSW   384(DI), Y9, Y15
+	VPMADDUBSW   384(R8), Y9, Y15
 	VPADDW       Y15, Y14, Y14
-	VPMADDUBSW   448(DI), Y13, Y15
+	VPMADDUBSW   448(R8), Y13, Y15
 	VPADDW       Y15, Y14, Y14
 	VPMADDWD     Y1, Y14, Y14
 	VPADDD       Y14, Y10, Y10
-	VPMADDUBSW   256(DI)(R10*1), Y7, Y14
-	VPMADDUBSW   320(DI)(R10*1), Y8, Y15
+	VPMADDUBSW   256(R8)(CX*1), Y7, Y14
+	VPMADDUBSW   320(R8)(CX*1), Y8, Y15
 	VPADDW       Y15, Y14, Y14
-	VPMADDUBSW   384(DI)(R10*1), Y9, Y15
+	VPMADDUBSW   384(R8)(CX*1), Y9, Y15
 	VPADDW       Y15, Y14, Y14
-	VPMADDUBSW   448(DI)(R10*1), Y13, Y15
+	VPMADDUBSW   448(R8)(CX*1), Y13, Y15
 	VPADDW       Y15, Y14, Y14
 	VPMADDWD     Y1, Y14, Y14
 	VPADDD       Y14, Y11, Y11
-	VPMADDUBSW   256(DI)(R10*2), Y7, Y14
-	VPMADDUBSW   320(DI)(R10*2), Y8, Y15
+	VPMADDUBSW   256(R8)(CX*2), Y7, Y14
+	VPMADDUBSW   320(R8)(CX*2), Y8, Y15
 	VPADDW       Y15, Y14, Y14
-	VPMADDUBSW   384(DI)(R10*2), Y9, Y15
+	VPMADDUBSW   384(R8)(CX*2), Y9, Y15
 	VPADDW       Y15, Y14, Y14
-	VPMADDUBSW   448(DI)(R10*2), Y13, Y15
+	VPMADDUBSW   448(R8)(CX*2), Y13, Y15
 	VPADDW       Y15, Y14, Y14
 	VPMADDWD     Y1, Y14, Y14
 	VPADDD       Y14, Y12, Y12
-	VPMADDUBSW   256(DI)(SI*1), Y7, Y7
-	VPMADDUBSW   320(DI)(SI*1), Y8, Y8
+	VPMADDUBSW   256(R8)(DX*1), Y7, Y7
+	VPMADDUBSW   320(R8)(DX*1), Y8, Y8
 	VPADDW       Y8, Y7, Y7
-	VPMADDUBSW   384(DI)(SI*1), Y9, Y8
+	VPMADDUBSW   384(R8)(DX*1), Y9, Y8
 	VPADDW       Y8, Y7, Y7
-	VPMADDUBSW   448(DI)(SI*1), Y13, Y8
+	VPMADDUBSW   448(R8)(DX*1), Y13, Y8
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     Y1, Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVUPS      (DX), Y7
-	VMOVUPS      (BX), Y8
+	VMOVUPS      (SI), Y7
+	VMOVUPS      (DI), Y8
 	VMULPS       Y0, Y8, Y8
 	VCVTDQ2PS    Y10, Y10
-	VMULPS       (R8), Y7, Y9
+	VMULPS       (R9), Y7, Y9
 	VFMADD231PS  Y9, Y10, Y2
-	VFNMADD231PS (R9), Y8, Y2
+	VFNMADD231PS (R10), Y8, Y2
 	VCVTDQ2PS    Y11, Y11
-	VMULPS       (R8)(R10*1), Y7, Y9
+	VMULPS       (R9)(CX*1), Y7, Y9
 	VFMADD231PS  Y9, Y11, Y3
-	VFNMADD231PS (R9)(R10*1), Y8, Y3
+	VFNMADD231PS (R10)(CX*1), Y8, Y3
 	VCVTDQ2PS    Y12, Y12
-	VMULPS       (R8)(R10*2), Y7, Y9
+	VMULPS       (R9)(CX*2), Y7, Y9
 	VFMADD231PS  Y9, Y12, Y4
-	VFNMADD231PS (R9)(R10*2), Y8, Y4
+	VFNMADD231PS (R10)(CX*2), Y8, Y4
 	VCVTDQ2PS    Y6, Y6
-	VMULPS       (R8)(SI*1), Y7, Y7
+	VMULPS       (R9)(DX*1), Y7, Y7
 	VFMADD231PS  Y7, Y6, Y5
-	VFNMADD231PS (R9)(SI*1), Y8, Y5
-	VMOVDQU      32(CX), Y6
-	VMOVDQU      96(CX), Y7
-	VMOVDQU      160(CX), Y8
-	VMOVDQU      224(CX), Y9
-	VPMADDUBSW   32(DI), Y6, Y10
-	VPMADDUBSW   96(DI), Y7, Y11
+	VFNMADD231PS (R10)(DX*1), Y8, Y5
+	VMOVDQU      32(BX), Y6
+	VMOVDQU      96(BX), Y7
+	VMOVDQU      160(BX), Y8
+	VMOVDQU      224(BX), Y9
+	VPMADDUBSW   32(R8), Y6, Y10
+	VPMADDUBSW   96(R8), Y7, Y11
 	VPADDW       Y11, Y10, Y10
-	VPMADDUBSW   160(DI), Y8, Y11
+	VPMADDUBSW   160(R8), Y8, Y11
 	VPADDW       Y11, Y10, Y10
-	VPMADDUBSW   224(DI), Y9, Y11
+	VPMADDUBSW   224(R8), Y9, Y11
 	VPADDW       Y11, Y10, Y10
 	VPMADDWD     Y1, Y10, Y10
-	VPMADDUBSW   32(DI)(R10*1), Y6, Y11
-	VPMADDUBSW   96(DI)(R10*1), Y7, Y12
+	VPMADDUBSW   32(R8)(CX*1), Y6, Y11
+	VPMADDUBSW   96(R8)(CX*1), Y7, Y12
 	VPADDW       Y12, Y11, Y11
-	VPMADDUBSW   160(DI)(R10*1), Y8, Y12
+	VPMADDUBSW   160(R8)(CX*1), Y8, Y12
 	VPADDW       Y12, Y11, Y11
-	VPMADDUBSW   224(DI)(R10*1), Y9, Y12
+	VPMADDUBSW   224(R8)(CX*1), Y9, Y12
 	VPADDW       Y12, Y11, Y11
 	VPMADDWD     Y1, Y11, Y11
-	VPMADDUBSW   32(DI)(R10*2), Y6, Y12
-	VPMADDUBSW   96(DI)(R10*2), Y7, Y13
+	VPMADDUBSW   32(R8)(CX*2), Y6, Y12
+	VPMADDUBSW   96(R8)(CX*2), Y7, Y13
 	VPADDW       Y13, Y12, Y12
-	VPMADDUBSW   160(DI)(R10*2), Y8, Y13
+	VPMADDUBSW   160(R8)(CX*2), Y8, Y13
 	VPADDW       Y13, Y12, Y12
-	VPMADDUBSW   224(DI)(R10*2), Y9, Y13
+	VPMADDUBSW   224(R8)(CX*2), Y9, Y13
 	VPADDW       Y13, Y12, Y12
 	VPMADDWD     Y1, Y12, Y12
-	VPMADDUBSW   32(DI)(SI*1), Y6, Y6
-	VPMADDUBSW   96(DI)(SI*1), Y7, Y7
+	VPMADDUBSW   32(R8)(DX*1), Y6, Y6
+	VPMADDUBSW   96(R8)(DX*1), Y7, Y7
 	VPADDW       Y7, Y6, Y6
-	VPMADDUBSW   160(DI)(SI*1), Y8, Y7
+	VPMADDUBSW   160(R8)(DX*1), Y8, Y7
 	VPADDW       Y7, Y6, Y6
-	VPMADDUBSW   224(DI)(SI*1), Y9, Y7
+	VPMADDUBSW   224(R8)(DX*1), Y9, Y7
 	VPADDW       Y7, Y6, Y6
 	VPMADDWD     Y1, Y6, Y6
-	VMOVDQU      288(CX), Y7
-	VMOVDQU      352(CX), Y8
-	VMOVDQU      416(CX), Y9
-	VMOVDQU      480(CX), Y13
-	VPMADDUBSW   288(DI), Y7, Y14
-	VPMADDUBSW   352(DI), Y8, Y15
+	VMOVDQU      288(BX), Y7
+	VMOVDQU      352(BX), Y8
+	VMOVDQU      416(BX), Y9
+	VMOVDQU      480(BX), Y13
+	VPMADDUBSW   288(R8), Y7, Y14
+	VPMADDUBSW   352(R8), Y8, Y15
 	VPADDW       Y15, Y14, Y14
-	VPMADDUBSW   416(DI), Y9, Y15
+	VPMADDUBSW   416(R8), Y9, Y15
 	VPADDW       Y15, Y14, Y14
-	VPMADDUBSW   480(DI), Y13, Y15
+	VPMADDUBSW   480(R8), Y13, Y15
 	VPADDW       Y15, Y14, Y14
 	VPMADDWD     Y1, Y14, Y14
 	VPADDD       Y14, Y10, Y10
-	VPMADDUBSW   288(DI)(R10*1), Y7, Y14
-	VPMADDUBSW   352(DI)(R10*1), Y8, Y15
+	VPMADDUBSW   288(R8)(CX*1), Y7, Y14
+	VPMADDUBSW   352(R8)(CX*1), Y8, Y15
 	VPADDW       Y15, Y14, Y14
-	VPMADDUBSW   416(DI)(R10*1), Y9, Y15
+	VPMADDUBSW   416(R8)(CX*1), Y9, Y15
 	VPADDW       Y15, Y14, Y14
-	VPMADDUBSW   480(DI)(R10*1), Y13, Y15
+	VPMADDUBSW   480(R8)(CX*1), Y13, Y15
 	VPADDW       Y15, Y14, Y14
 	VPMADDWD     Y1, Y14, Y14
 	VPADDD       Y14, Y11, Y11
-	VPMADDUBSW   288(DI)(R10*2), Y7, Y14
-	VPMADDUBSW   352(DI)(R10*2), Y8, Y15
+	VPMADDUBSW   288(R8)(CX*2), Y7, Y14
+	VPMADDUBSW   352(R8)(CX*2), Y8, Y15
 	VPADDW       Y15, Y14, Y14
-	VPMADDUBSW   416(DI)(R10*2), Y9, Y15
+	VPMADDUBSW   416(R8)(CX*2), Y9, Y15
 	VPADDW       Y15, Y14, Y14
-	VPMADDUBSW   480(DI)(R10*2), Y13, Y15
+	VPMADDUBSW   480(R8)(CX*2), Y13, Y15
 	VPADDW       Y15, Y14, Y14
 	VPMADDWD     Y1, Y14, Y14
 	VPADDD       Y14, Y12, Y12
-	VPMADDUBSW   288(DI)(SI*1), Y7, Y7
-	VPMADDUBSW   352(DI)(SI*1), Y8, Y8
+	VPMADDUBSW   288(R8)(DX*1), Y7, Y7
+	VPMADDUBSW   352(R8)(DX*1), Y8, Y8
 	VPADDW       Y8, Y7, Y7
-	VPMADDUBSW   416(DI)(SI*1), Y9, Y8
+	VPMADDUBSW   416(R8)(DX*1), Y9, Y8
 	VPADDW       Y8, Y7, Y7
-	VPMADDUBSW   480(DI)(SI*1), Y13, Y8
+	VPMADDUBSW   480(R8)(DX*1), Y13, Y8
 	VPADDW       Y8, Y7, Y7
 	VPMADDWD     Y1, Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVUPS      32(DX), Y7
-	VMOVUPS      32(BX), Y8
+	VMOVUPS      32(SI), Y7
+	VMOVUPS      32(DI), Y8
 	VMULPS       Y0, Y8, Y8
 	VCVTDQ2PS    Y10, Y10
-	VMULPS       32(R8), Y7, Y9
+	VMULPS       32(R9), Y7, Y9
 	VFMADD231PS  Y9, Y10, Y2
-	VFNMADD231PS 32(R9), Y8, Y2
+	VFNMADD231PS 32(R10), Y8, Y2
 	VCVTDQ2PS    Y11, Y11
-	VMULPS       32(R8)(R10*1), Y7, Y9
+	VMULPS       32(R9)(CX*1), Y7, Y9
 	VFMADD231PS  Y9, Y11, Y3
-	VFNMADD231PS 32(R9)(R10*1), Y8, Y3
+	VFNMADD231PS 32(R10)(CX*1), Y8, Y3
 	VCVTDQ2PS    Y12, Y12
-	VMULPS       32(R8)(R10*2), Y7, Y9
+	VMULPS       32(R9)(CX*2), Y7, Y9
 	VFMADD231PS  Y9, Y12, Y4
-	VFNMADD231PS 32(R9)(R10*2), Y8, Y4
+	VFNMADD231PS 32(R10)(CX*2), Y8, Y4
 	VCVTDQ2PS    Y6, Y6
-	VMULPS       32(R8)(SI*1), Y7, Y7
+	VMULPS       32(R9)(DX*1), Y7, Y7
 	VFMADD231PS  Y7, Y6, Y5
-	VFNMADD231PS 32(R9)(SI*1), Y8, Y5
-	ADDQ         $0x00000200, CX
-	ADDQ         $0x00000200, DI
-	ADDQ         $0x40, R8
-	ADDQ         $0x00000040, DX
-	ADDQ         $0x00000040, BX
-	ADDQ         $0x00000040, R9
+	VFNMADD231PS 32(R10)(DX*1), Y8, Y5
+	ADDQ         $0x00000200, BX
+	ADDQ         $0x00000200, R8
+	ADDQ         $0x40, R9
+	ADDQ         $0x00000040, SI
+	ADDQ         $0x00000040, DI
+	ADDQ         $0x00000040, R10
 	DECQ         R11
 	JNE          chunk
-	VEXTRACTF128 $0x01, Y2, X0
-	VADDPS       X0, X2, X2
-	VMOVHLPS     X2, X2, X0
-	VADDPS       X0, X2, X2
-	VMOVSHDUP    X2, X0
-	VADDSS       X0, X2, X2
+	VEXTRACTF128 $0x01, Y2, X6
+	VADDPS       X6, X2, X2
+	VMOVHLPS     X2, X2, X6
+	VADDPS       X6, X2, X2
+	VMOVSHDUP    X2, X6
+	VADDSS       X6, X2, X2
 	VMOVSS       X2, (AX)
-	VEXTRACTF128 $0x01, Y3, X0
-	VADDPS       X0, X3, X3
-	VMOVHLPS     X3, X3, X0
-	VADDPS       X0, X3, X3
-	VMOVSHDUP    X3, X0
-	VADDSS       X0, X3, X3
+	VEXTRACTF128 $0x01, Y3, X2
+	VADDPS       X2, X3, X3
+	VMOVHLPS     X3, X3, X2
+	VADDPS       X2, X3, X3
+	VMOVSHDUP    X3, X2
+	VADDSS       X2, X3, X3
 	VMOVSS       X3, 4(AX)
-	VEXTRACTF128 $0x01, Y4, X0
-	VADDPS       X0, X4, X4
-	VMOVHLPS     X4, X4, X0
-	VADDPS       X0, X4, X4
-	VMOVSHDUP    X4, X0
-	VADDSS       X0, X4, X4
+	VEXTRACTF128 $0x01, Y4, X2
+	VADDPS       X2, X4, X4
+	VMOVHLPS     X4, X4, X2
+	VADDPS       X2, X4, X4
+	VMOVSHDUP    X4, X2
+	VADDSS       X2, X4, X4
 	VMOVSS       X4, 8(AX)
-	VEXTRACTF128 $0x01, Y5, X0
-	VADDPS       X0, X5, X5
-	VMOVHLPS     X5, X5, X0
-	VADDPS       X0, X5, X5
-	VMOVSHDUP    X5, X0
-	VADDSS       X0, X5, X5
+	VEXTRACTF128 $0x01, Y5, X2
+	VADDPS       X2, X5, X5
+	VMOVHLPS     X5, X5, X2
+	VADDPS       X2, X5, X5
+	VMOVSHDUP    X5, X2
+	VADDSS       X2, X5, X5
 	VMOVSS       X5, 12(AX)
+	ADDQ         $0x20, AX
+	MOVQ         apart+88(FP), BX
+	ADDQ         BX, q+8(FP)
+	ADDQ         BX, a+16(FP)
+	ADDQ         BX, least+24(FP)
+	DECQ         weights+80(FP)
+	JNE          row
 	VZEROUPPER
 	RET
 
-// func products16x4AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
+// func products16x4AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·products16x4AVX2(SB), NOSPLIT, $0-80
+TEXT ·products16x4AVX2(SB), NOSPLIT, $0-96
 	MOVQ         sums+0(FP), AX
-	MOVQ         q+8(FP), CX
-	MOVQ         a+16(FP), DX
-	MOVQ         least+24(FP), BX
-	MOVQ         factor+32(FP), SI
-	MOVQ         x+40(FP), DI
-	MOVQ         scale+48(FP), R8
-	MOVQ         sum+56(FP), R9
-	MOVQ         stride+64(FP), R10
-	MOVQ         n+72(FP), R11
-	VBROADCASTSS (SI), Y0
-	LEAQ         (R10)(R10*2), SI
+	MOVQ         stride+64(FP), CX
+	MOVQ         factor+32(FP), DX
+	VBROADCASTSS (DX), Y0
+	LEAQ         (CX)(CX*2), DX
 	VPCMPEQW     Y1, Y1, Y1
 	VPSRLW       $0x0f, Y1, Y1
-	VPXOR        Y2, Y2, Y2
-	VPXOR        Y3, Y3, Y3
-	VPXOR        Y4, Y4, Y4
-	VPXOR        Y5, Y5, Y5
+
+row:
+	MOVQ  q+8(FP), BX
+	MOVQ  a+16(FP), SI
+	MOVQ  least+24(FP), DI
+	MOVQ  x+40(FP), R8
+	MOVQ  scale+48(FP), R9
+	MOVQ  sum+56(FP), R10
+	MOVQ  n+72(FP), R11
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
 
 chunk:
-	VMOVDQU      (CX), Y6
-	VMOVDQU      64(CX), Y7
-	VPMADDUBSW   (DI), Y6, Y8
-	VPMADDUBSW   64(DI), Y7, Y9
+	VMOVDQU      (BX), Y6
+	VMOVDQU      64(BX), Y7
+	VPMADDUBSW   (R8), Y6, Y8
+	VPMADDUBSW   64(R8), Y7, Y9
 	VPADDW       Y9, Y8, Y8
 	VPMADDWD     Y1, Y8, Y8
-	VPMADDUBSW   (DI)(R10*1), Y6, Y9
-	VPMADDUBSW   64(DI)(R10*1), Y7, Y10
+	VPMADDUBSW   (R8)(CX*1), Y6, Y9
+	VPMADDUBSW   64(R8)(CX*1), Y7, Y10
 	VPADDW       Y10, Y9, Y9
 	VPMADDWD     Y1, Y9, Y9
-	VPMADDUBSW   (DI)(R10*2), Y6, Y10
-	VPMADDUBSW   64(DI)(R10*2), Y7, Y11
+	VPMADDUBSW   (R8)(CX*2), Y6, Y10
+	VPMADDUBSW   64(R8)(CX*2), Y7, Y11
 	VPADDW       Y11, Y10, Y10
 	VPMADDWD     Y1, Y10, Y10
-	VPMADDUBSW   (DI)(SI*1), Y6, Y6
-	VPMADDUBSW   64(DI)(SI*1), Y7, Y7
+	VPMADDUBSW   (R8)(DX*1), Y6, Y6
+	VPMADDUBSW   64(R8)(DX*1), Y7, Y7
 	VPADDW       Y7, Y6, Y6
 	VPMADDWD     Y1, Y6, Y6
-	VMOVDQU      128(CX), Y7
-	VMOVDQU      192(CX), Y11
-	VPMADDUBSW   128(DI), Y7, Y12
-	VPMADDUBSW   192(DI), Y11, Y13
+	VMOVDQU      128(BX), Y7
+	VMOVDQU      192(BX), Y11
+	VPMADDUBSW   128(R8), Y7, Y12
+	VPMADDUBSW   192(R8), Y11, Y13
 	VPADDW       Y13, Y12, Y12
 	VPMADDWD     Y1, Y12, Y12
 	VPADDD       Y12, Y8, Y8
-	VPMADDUBSW   128(DI)(R10*1), Y7, Y12
-	VPMADDUBSW   192(DI)(R10*1), Y11, Y13
+	VPMADDUBSW   128(R8)(CX*1), Y7, Y12
+	VPMADDUBSW   192(R8)(CX*1), Y11, Y13
 	VPADDW       Y13, Y12, Y12
 	VPMADDWD     Y1, Y12, Y12
 	VPADDD       Y12, Y9, Y9
-	VPMADDUBSW   128(DI)(R10*2), Y7, Y12
-	VPMADDUBSW   192(DI)(R10*2), Y11, Y13
+	VPMADDUBSW   128(R8)(CX*2), Y7, Y12
+	VPMADDUBSW   192(R8)(CX*2), Y11, Y13
 	VPADDW       Y13, Y12, Y12
 	VPMADDWD     Y1, Y12, Y12
 	VPADDD       Y12, Y10, Y10
-	VPMADDUBSW   128(DI)(SI*1), Y7, Y7
-	VPMADDUBSW   192(DI)(SI*1), Y11, Y11
+	VPMADDUBSW   128(R8)(DX*1), Y7, Y7
+	VPMADDUBSW   192(R8)(DX*1), Y11, Y11
 	VPADDW       Y11, Y7, Y7
 	VPMADDWD     Y1, Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVUPS      (DX), Y7
-	VSHUFPS      $0x88, 32(DX), Y7, Y7
+	VMOVUPS      (SI), Y7
+	VSHUFPS      $0x88, 32(SI), Y7, Y7
 	VPERMPD      $0xd8, Y7, Y7
-	VMOVUPS      (BX), Y11
-	VSHUFPS      $0x88, 32(BX), Y11, Y11
+	VMOVUPS      (DI), Y11
+	VSHUFPS      $0x88, 32(DI), Y11, Y11
 	VPERMPD      $0xd8, Y11, Y11
 	VMULPS       Y0, Y11, Y11
 	VCVTDQ2PS    Y8, Y8
-	VMULPS       (R8), Y7, Y12
+	VMULPS       (R9), Y7, Y12
 	VFMADD231PS  Y12, Y8, Y2
-	VFNMADD231PS (R9), Y11, Y2
+	VFNMADD231PS (R10), Y11, Y2
 	VCVTDQ2PS    Y9, Y9
-	VMULPS       (R8)(R10*1), Y7, Y8
+	VMULPS       (R9)(CX*1), Y7, Y8
 	VFMADD231PS  Y8, Y9, Y3
-	VFNMADD231PS (R9)(R10*1), Y11, Y3
+	VFNMADD231PS (R10)(CX*1), Y11, Y3
 	VCVTDQ2PS    Y10, Y10
-	VMULPS       (R8)(R10*2), Y7, Y8
+	VMULPS       (R9)(CX*2), Y7, Y8
 	VFMADD231PS  Y8, Y10, Y4
-	VFNMADD231PS (R9)(R10*2), Y11, Y4
+	VFNMADD231PS (R10)(CX*2), Y11, Y4
 	VCVTDQ2PS    Y6, Y6
-	VMULPS       (R8)(SI*1), Y7, Y7
+	VMULPS       (R9)(DX*1), Y7, Y7
 	VFMADD231PS  Y7, Y6, Y5
-	VFNMADD231PS (R9)(SI*1), Y11, Y5
-	VMOVDQU      256(CX), Y6
-	VMOVDQU      320(CX), Y7
-	VPMADDUBSW   256(DI), Y6, Y8
-	VPMADDUBSW   320(DI), Y7, Y9
+	VFNMADD231PS (R10)(DX*1), Y11, Y5
+	VMOVDQU      256(BX), Y6
+	VMOVDQU      320(BX), Y7
+	VPMADDUBSW   256(R8), Y6, Y8
+	VPMADDUBSW   320(R8), Y7, Y9
 	VPADDW       Y9, Y8, Y8
 	VPMADDWD     Y1, Y8, Y8
-	VPMADDUBSW   256(DI)(R10*1), Y6, Y9
-	VPMADDUBSW   320(DI)(R10*1), Y7, Y10
+	VPMADDUBSW   256(R8)(CX*1), Y6, Y9
+	VPMADDUBSW   320(R8)(CX*1), Y7, Y10
 	VPADDW       Y10, Y9, Y9
 	VPMADDWD     Y1, Y9, Y9
-	VPMADDUBSW   256(DI)(R10*2), Y6, Y10
-	VPMADDUBSW   320(DI)(R10*2), Y7, Y11
+	VPMADDUBSW   256(R8)(CX*2), Y6, Y10
+	VPMADDUBSW   320(R8)(CX*2), Y7, Y11
 	VPADDW       Y11, Y10, Y10
 	VPMADDWD     Y1, Y10, Y10
-	VPMADDUBSW   256(DI)(SI*1), Y6, Y6
-	VPMADDUBSW   320(DI)(SI*1), Y7, Y7
+	VPMADDUBSW   256(R8)(DX*1), Y6, Y6
+	VPMADDUBSW   320(R8)(DX*1), Y7, Y7
 	VPADDW       Y7, Y6, Y6
 	VPMADDWD     Y1, Y6, Y6
-	VMOVDQU      384(CX), Y7
-	VMOVDQU      448(CX), Y11
-	VPMADDUBSW   384(DI), Y7, Y12
-	VPMADDUBSW   448(DI), Y11, Y13
+	VMOVDQU      384(BX), Y7
+	VMOVDQU      448(BX), Y11
+	VPMADDUBSW   384(R8), Y7, Y12
+	VPMADDUBSW   448(R8), Y11, Y13
 	VPADDW       Y13, Y12, Y12
 	VPMADDWD     Y1, Y12, Y12
 	VPADDD       Y12, Y8, Y8
-	VPMADDUBSW   384(DI)(R10*1), Y7, Y12
-	VPMADDUBSW   448(DI)(R10*1), Y11, Y13
+	VPMADDUBSW   384(R8)(CX*1), Y7, Y12
+	VPMADDUBSW   448(R8)(CX*1), Y11, Y13
 	VPADDW       Y13, Y12, Y12
 	VPMADDWD     Y1, Y12, Y12
 	VPADDD       Y12, Y9, Y9
-	VPMADDUBSW   384(DI)(R10*2), Y7, Y12
-	VPMADDUBSW   448(DI)(R10*2), Y11, Y13
+	VPMADDUBSW   384(R8)(CX*2), Y7, Y12
+	VPMADDUBSW   448(R8)(CX*2), Y11, Y13
 	VPADDW       Y13, Y12, Y12
 	VPMADDWD     Y1, Y12, Y12
 	VPADDD       Y12, Y10, Y10
-	VPMADDUBSW   384(DI)(SI*1), Y7, Y7
-	VPMADDUBSW   448(DI)(SI*1), Y11, Y11
+	VPMADDUBSW   384(R8)(DX*1), Y7, Y7
+	VPMADDUBSW   448(R8)(DX*1), Y11, Y11
 	VPADDW       Y11, Y7, Y7
 	VPMADDWD     Y1, Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVUPS      (DX), Y7
-	VSHUFPS      $0xdd, 32(DX), Y7, Y7
+	VMOVUPS      (SI), Y7
+	VSHUFPS      $0xdd, 32(SI), Y7, Y7
 	VPERMPD      $0xd8, Y7, Y7
-	VMOVUPS      (BX), Y11
-	VSHUFPS      $0xdd, 32(BX), Y11, Y11
+	VMOVUPS      (DI), Y11
+	VSHUFPS      $0xdd, 32(DI), Y11, Y11
 	VPERMPD      $0xd8, Y11, Y11
 	VMULPS       Y0, Y11, Y11
 	VCVTDQ2PS    Y8, Y8
-	VMULPS       (R8), Y7, Y12
+	VMULPS       (R9), Y7, Y12
 	VFMADD231PS  Y12, Y8, Y2
-	VFNMADD231PS 64(R9), Y11, Y2
+	VFNMADD231PS 64(R10), Y11, Y2
 	VCVTDQ2PS    Y9, Y9
-	VMULPS       (R8)(R10*1), Y7, Y8
+	VMULPS       (R9)(CX*1), Y7, Y8
 	VFMADD231PS  Y8, Y9, Y3
-	VFNMADD231PS 64(R9)(R10*1), Y11, Y3
+	VFNMADD231PS 64(R10)(CX*1), Y11, Y3
 	VCVTDQ2PS    Y10, Y10
-	VMULPS       (R8)(R10*2), Y7, Y8
+	VMULPS       (R9)(CX*2), Y7, Y8
 	VFMADD231PS  Y8, Y10, Y4
-	VFNMADD231PS 64(R9)(R10*2), Y11, Y4
+	VFNMADD231PS 64(R10)(CX*2), Y11, Y4
 	VCVTDQ2PS    Y6, Y6
-	VMULPS       (R8)(SI*1), Y7, Y7
+	VMULPS       (R9)(DX*1), Y7, Y7
 	VFMADD231PS  Y7, Y6, Y5
-	VFNMADD231PS 64(R9)(SI*1), Y11, Y5
-	VMOVDQU      32(CX), Y6
-	VMOVDQU      96(CX), Y7
-	VPMADDUBSW   32(DI), Y6, Y8
-	VPMADDUBSW   96(DI), Y7, Y9
+	VFNMADD231PS 64(R10)(DX*1), Y11, Y5
+	VMOVDQU      32(BX), Y6
+	VMOVDQU      96(BX), Y7
+	VPMADDUBSW   32(R8), Y6, Y8
+	VPMADDUBSW   96(R8), Y7, Y9
 	VPADDW       Y9, Y8, Y8
 	VPMADDWD     Y1, Y8, Y8
-	VPMADDUBSW   32(DI)(R10*1), Y6, Y9
-	VPMADDUBSW   96(DI)(R10*1), Y7, Y10
+	VPMADDUBSW   32(R8)(CX*1), Y6, Y9
+	VPMADDUBSW   96(R8)(CX*1), Y7, Y10
 	VPADDW       Y10, Y9, Y9
 	VPMADDWD     Y1, Y9, Y9
-	VPMADDUBSW   32(DI)(R10*2), Y6, Y10
-	VPMADDUBSW   96(DI)(R10*2), Y7, Y11
+	VPMADDUBSW   32(R8)(CX*2), Y6, Y10
+	VPMADDUBSW   96(R8)(CX*2), Y7, Y11
 	VPADDW       Y11, Y10, Y10
 	VPMADDWD     Y1, Y10, Y10
-	VPMADDUBSW   32(DI)(SI*1), Y6, Y6
-	VPMADDUBSW   96(DI)(SI*1), Y7, Y7
+	VPMADDUBSW   32(R8)(DX*1), Y6, Y6
+	VPMADDUBSW   96(R8)(DX*1), Y7, Y7
 	VPADDW       Y7, Y6, Y6
 	VPMADDWD     Y1, Y6, Y6
-	VMOVDQU      160(CX), Y7
-	VMOVDQU      224(CX), Y11
-	VPMADDUBSW   160(DI), Y7, Y12
-	VPMADDUBSW   224(DI), Y11, Y13
+	VMOVDQU      160(BX), Y7
+	VMOVDQU      224(BX), Y11
+	VPMADDUBSW   160(R8), Y7, Y12
+	VPMADDUBSW   224(R8), Y11, Y13
 	VPADDW       Y13, Y12, Y12
 	VPMADDWD     Y1, Y12, Y12
 	VPADDD       Y12, Y8, Y8
-	VPMADDUBSW   160(DI)(R10*1), Y7, Y12
-	VPMADDUBSW   224(DI)(R10*1), Y11, Y13
+	VPMADDUBSW   160(R8)(CX*1), Y7, Y12
+	VPMADDUBSW   224(R8)(CX*1), Y11, Y13
 	VPADDW       Y13, Y12, Y12
 	VPMADDWD     Y1, Y12, Y12
 	VPADDD       Y12, Y9, Y9
-	VPMADDUBSW   160(DI)(R10*2), Y7, Y12
-	VPMADDUBSW   224(DI)(R10*2), Y11, Y13
+	VPMADDUBSW   160(R8)(CX*2), Y7, Y12
+	VPMADDUBSW   224(R8)(CX*2), Y11, Y13
 	VPADDW       Y13, Y12, Y12
 	VPMADDWD     Y1, Y12, Y12
 	VPADDD       Y12, Y10, Y10
-	VPMADDUBSW   160(DI)(SI*1), Y7, Y7
-	VPMADDUBSW   224(DI)(SI*1), Y11, Y11
+	VPMADDUBSW   160(R8)(DX*1), Y7, Y7
+	VPMADDUBSW   224(R8)(DX*1), Y11, Y11
 	VPADDW       Y11, Y7, Y7
 	VPMADDWD     Y1, Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVUPS      64(DX), Y7
-	VSHUFPS      $0x88, 96(DX), Y7, Y7
+	VMOVUPS      64(SI), Y7
+	VSHUFPS      $0x88, 96(SI), Y7, Y7
 	VPERMPD      $0xd8, Y7, Y7
-	VMOVUPS      64(BX), Y11
-	VSHUFPS      $0x88, 96(BX), Y11, Y11
+	VMOVUPS      64(DI), Y11
+	VSHUFPS      $0x88, 96(DI), Y11, Y11
 	VPERMPD      $0xd8, Y11, Y11
 	VMULPS       Y0, Y11, Y11
 	VCVTDQ2PS    Y8, Y8
-	VMULPS       32(R8), Y7, Y12
+	VMULPS       32(R9), Y7, Y12
 	VFMADD231PS  Y12, Y8, Y2
-	VFNMADD231PS 32(R9), Y11, Y2
+	VFNMADD231PS 32(R10), Y11, Y2
 	VCVTDQ2PS    Y9, Y9
-	VMULPS       32(R8)(R10*1), Y7, Y8
+	VMULPS       32(R9)(CX*1), Y7, Y8
 	VFMADD231PS  Y8, Y9, Y3
-	VFNMADD231PS 32(R9)(R10*1), Y11, Y3
+	VFNMADD231PS 32(R10)(CX*1), Y11, Y3
 	VCVTDQ2PS    Y10, Y10
-	VMULPS       32(R8)(R10*2), Y7, Y8
+	VMULPS       32(R9)(CX*2), Y7, Y8
 	VFMADD231PS  Y8, Y10, Y4
-	VFNMADD231PS 32(R9)(R10*2), Y11, Y4
+	VFNMADD231PS 32(R10)(CX*2), Y11, Y4
 	VCVTDQ2PS    Y6, Y6
-	VMULPS       32(R8)(SI*1), Y7, Y7
+	VMULPS       32(R9)(DX*1), Y7, Y7
 	VFMADD231PS  Y7, Y6, Y5
-	VFNMADD231PS 32(R9)(SI*1), Y11, Y5
-	VMOVDQU      288(CX), Y6
-	VMOVDQU      352(CX), Y7
-	VPMADDUBSW   288(DI), Y6, Y8
-	VPMADDUBSW   352(DI), Y7, Y9
+	VFNMADD231PS 32(R10)(DX*1), Y11, Y5
+	VMOVDQU      288(BX), Y6
+	VMOVDQU      352(BX), Y7
+	VPMADDUBSW   288(R8), Y6, Y8
+	VPMADDUBSW   352(R8), Y7, Y9
 	VPADDW       Y9, Y8, Y8
 	VPMADDWD     Y1, Y8, Y8
-	VPMADDUBSW   288(DI)(R10*1), Y6, Y9
-	VPMADDUBSW   352(DI)(R10*1), Y7, Y10
+	VPMADDUBSW   288(R8)(CX*1), Y6, Y9
+	VPMADDUBSW   352(R8)(CX*1), Y7, Y10
 	VPADDW       Y10, Y9, Y9
 	VPMADDWD     Y1, Y9, Y9
-	VPMADDUBSW   288(DI)(R10*2), Y6, Y10
-	VPMADDUBSW   352(DI)(R10*2), Y7, Y11
+	VPMADDUBSW   288(R8)(CX*2), Y6, Y10
+	VPMADDUBSW   352(R8)(CX*2), Y7, Y11
 	VPADDW       Y11, Y10, Y10
 	VPMADDWD     Y1, Y10, Y10
-	VPMADDUBSW   288(DI)(SI*1), Y6, Y6
-	VPMADDUBSW   352(DI)(SI*1), Y7, Y7
+	VPMADDUBSW   288(R8)(DX*1), Y6, Y6
+	VPMADDUBSW   352(R8)(DX*1), Y7, Y7
 	VPADDW       Y7, Y6, Y6
 	VPMADDWD     Y1, Y6, Y6
-	VMOVDQU      416(CX), Y7
-	VMOVDQU      480(CX), Y11
-	VPMADDUBSW   416(DI), Y7, Y12
-	VPMADDUBSW   480(DI), Y11, Y13
+	VMOVDQU      416(BX), Y7
+	VMOVDQU      480(BX), Y11
+	VPMADDUBSW   416(R8), Y7, Y12
+	VPMADDUBSW   480(R8), Y11, Y13
 	VPADDW       Y13, Y12, Y12
 	VPMADDWD     Y1, Y12, Y12
 	VPADDD       Y12, Y8, Y8
-	VPMADDUBSW   416(DI)(R10*1), Y7, Y12
-	VPMADDUBSW   480(DI)(R10*1), Y11, Y13
+	VPMADDUBSW   416(R8)(CX*1), Y7, Y12
+	VPMADDUBSW   480(R8)(CX*1), Y11, Y13
 	VPADDW       Y13, Y12, Y12
 	VPMADDWD     Y1, Y12, Y12
 	VPADDD       Y12, Y9, Y9
-	VPMADDUBSW   416(DI)(R10*2), Y7, Y12
-	VPMADDUBSW   480(DI)(R10*2), Y11, Y13
+	VPMADDUBSW   416(R8)(CX*2), Y7, Y12
+	VPMADDUBSW   480(R8)(CX*2), Y11, Y13
 	VPADDW       Y13, Y12, Y12
 	VPMADDWD     Y1, Y12, Y12
 	VPADDD       Y12, Y10, Y10
-	VPMADDUBSW   416(DI)(SI*1), Y7, Y7
-	VPMADDUBSW   480(DI)(SI*1), Y11, Y11
+	VPMADDUBSW   416(R8)(DX*1), Y7, Y7
+	VPMADDUBSW   480(R8)(DX*1), Y11, Y11
 	VPADDW       Y11, Y7, Y7
 	VPMADDWD     Y1, Y7, Y7
 	VPADDD       Y7, Y6, Y6
-	VMOVUPS      64(DX), Y7
-	VSHUFPS      $0xdd, 96(DX), Y7, Y7
+	VMOVUPS      64(SI), Y7
+	VSHUFPS      $0xdd, 96(SI), Y7, Y7
 	VPERMPD      $0xd8, Y7, Y7
-	VMOVUPS      64(BX), Y11
-	VSHUFPS      $0xdd, 96(BX), Y11, Y11
+	VMOVUPS      64(DI), Y11
+	VSHUFPS      $0xdd, 96(DI), Y11, Y11
 	VPERMPD      $0xd8, Y11, Y11
 	VMULPS       Y0, Y11, Y11
 	VCVTDQ2PS    Y8, Y8
-	VMULPS       32(R8), Y7, Y12
+	VMULPS       32(R9), Y7, Y12
 	VFMADD231PS  Y12, Y8, Y2
-	VFNMADD231PS 96(R9), Y11, Y2
+	VFNMADD231PS 96(R10), Y11, Y2
 	VCVTDQ2PS    Y9, Y9
-	VMULPS       32(R8)(R10*1), Y7, Y8
+	VMULPS       32(R9)(CX*1), Y7, Y8
 	VFMADD231PS  Y8, Y9, Y3
-	VFNMADD231PS 96(R9)(R10*1), Y11, Y3
+	VFNMADD231PS 96(R10)(CX*1), Y11, Y3
 	VCVTDQ2PS    Y10, Y10
-	VMULPS       32(R8)(R10*2), Y7, Y8
+	VMULPS       32(R9)(CX*2), Y7, Y8
 	VFMADD231PS  Y8, Y10, Y4
-	VFNMADD231PS 96(R9)(R10*2), Y11, Y4
+	VFNMADD231PS 96(R10)(CX*2), Y11, Y4
 	VCVTDQ2PS    Y6, Y6
-	VMULPS       32(R8)(SI*1), Y7, Y7
+	VMULPS       32(R9)(DX*1), Y7, Y7
 	VFMADD231PS  Y7, Y6, Y5
-	VFNMADD231PS 96(R9)(SI*1), Y11, Y5
-	ADDQ         $0x00000200, CX
-	ADDQ         $0x00000200, DI
-	ADDQ         $0x40, R8
-	ADDQ         $0x00000080, DX
-	ADDQ         $0x00000080, BX
-	ADDQ         $0x00000080, R9
+	VFNMADD231PS 96(R10)(DX*1), Y11, Y5
+	ADDQ         $0x00000200, BX
+	ADDQ         $0x00000200, R8
+	ADDQ         $0x40, R9
+	ADDQ         $0x00000080, SI
+	ADDQ         $0x00000080, DI
+	ADDQ         $0x00000080, R10
 	DECQ         R11
 	JNE          chunk
-	VEXTRACTF128 $0x01, Y2, X0
-	VADDPS       X0, X2, X2
-	VMOVHLPS     X2, X2, X0
-	VADDPS       X0, X2, X2
-	VMOVSHDUP    X2, X0
-	VADDSS       X0, X2, X2
+	VEXTRACTF128 $0x01, Y2, X6
+	VADDPS       X6, X2, X2
+	VMOVHLPS     X2, X2, X6
+	VADDPS       X6, X2, X2
+	VMOVSHDUP    X2, X6
+	VADDSS       X6, X2, X2
 	VMOVSS       X2, (AX)
-	VEXTRACTF128 $0x01, Y3, X0
-	VADDPS       X0, X3, X3
-	VMOVHLPS     X3, X3, X0
-	VADDPS       X0, X3, X3
-	VMOVSHDUP    X3, X0
-	VADDSS       X0, X3, X3
+	VEXTRACTF128 $0x01, Y3, X2
+	VADDPS       X2, X3, X3
+	VMOVHLPS     X3, X3, X2
+	VADDPS       X2, X3, X3
+	VMOVSHDUP    X3, X2
+	VADDSS       X2, X3, X3
 	VMOVSS       X3, 4(AX)
-	VEXTRACTF128 $0x01, Y4, X0
-	VADDPS       X0, X4, X4
-	VMOVHLPS     X4, X4, X0
-	VADDPS       X0, X4, X4
-	VMOVSHDUP    X4, X0
-	VADDSS       X0, X4, X4
+	VEXTRACTF128 $0x01, Y4, X2
+	VADDPS       X2, X4, X4
+	VMOVHLPS     X4, X4, X2
+	VADDPS       X2, X4, X4
+	VMOVSHDUP    X4, X2
+	VADDSS       X2, X4, X4
 	VMOVSS       X4, 8(AX)
-	VEXTRACTF128 $0x01, Y5, X0
-	VADDPS       X0, X5, X5
-	VMOVHLPS     X5, X5, X0
-	VADDPS       X0, X5, X5
-	VMOVSHDUP    X5, X0
-	VADDSS       X0, X5, X5
+	VEXTRACTF128 $0x01, Y5, X2
+	VADDPS       X2, X5, X5
+	VMOVHLPS     X5, X5, X2
+	VADDPS       X2, X5, X5
+	VMOVSHDUP    X5, X2
+	VADDSS       X2, X5, X5
 	VMOVSS       X5, 12(AX)
+	ADDQ         $0x20, AX
+	MOVQ         apart+88(FP), BX
+	ADDQ         BX, q+8(FP)
+	ADDQ         BX, a+16(FP)
+	ADDQ         BX, least+24(FP)
+	DECQ         weights+80(FP)
+	JNE          row
 	VZEROUPPER
 	RET
 
-// func productsSignedx4AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
+// func productsSignedx4AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·productsSignedx4AVX2(SB), NOSPLIT, $0-80
+TEXT ·productsSignedx4AVX2(SB), NOSPLIT, $0-96
 	MOVQ         sums+0(FP), AX
-	MOVQ         q+8(FP), CX
-	MOVQ         a+16(FP), DX
-	MOVQ         least+24(FP), BX
-	MOVQ         factor+32(FP), SI
-	MOVQ         x+40(FP), DI
-	MOVQ         scale+48(FP), R8
-	MOVQ         sum+56(FP), R9
-	MOVQ         stride+64(FP), R10
-	MOVQ         n+72(FP), R11
-	VBROADCASTSS (SI), Y0
-	LEAQ         (R10)(R10*2), SI
+	MOVQ         stride+64(FP), CX
+	MOVQ         factor+32(FP), DX
+	VBROADCASTSS (DX), Y0
+	LEAQ         (CX)(CX*2), DX
 	VPCMPEQW     Y1, Y1, Y1
 	VPSRLW       $0x0f, Y1, Y1
-	VPXOR        Y2, Y2, Y2
-	VPXOR        Y3, Y3, Y3
-	VPXOR        Y4, Y4, Y4
-	VPXOR        Y5, Y5, Y5
+
+row:
+	MOVQ  q+8(FP), BX
+	MOVQ  a+16(FP), SI
+	MOVQ  least+24(FP), DI
+	MOVQ  x+40(FP), R8
+	MOVQ  scale+48(FP), R9
+	MOVQ  sum+56(FP), R10
+	MOVQ  n+72(FP), R11
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
 
 chunk:
-	VMOVDQU      (CX), Y6
+	VMOVDQU      (BX), Y6
 	VPABSB       Y6, Y7
-	VMOVDQU      (DI), Y8
+	VMOVDQU      (R8), Y8
 	VPSIGNB      Y6, Y8, Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPMADDWD     Y1, Y8, Y8
-	VMOVDQU      (DI)(R10*1), Y9
+	VMOVDQU      (R8)(CX*1), Y9
 	VPSIGNB      Y6, Y9, Y9
 	VPMADDUBSW   Y9, Y7, Y9
 	VPMADDWD     Y1, Y9, Y9
-	VMOVDQU      (DI)(R10*2), Y10
+	VMOVDQU      (R8)(CX*2), Y10
 	VPSIGNB      Y6, Y10, Y10
 	VPMADDUBSW   Y10, Y7, Y10
 	VPMADDWD     Y1, Y10, Y10
-	VMOVDQU      (DI)(SI*1), Y11
+	VMOVDQU      (R8)(DX*1), Y11
 	VPSIGNB      Y6, Y11, Y11
 	VPMADDUBSW   Y11, Y7, Y11
 	VPMADDWD     Y1, Y11, Y11
-	VMOVDQU      64(CX), Y6
+	VMOVDQU      64(BX), Y6
 	VPABSB       Y6, Y7
-	VMOVDQU      64(DI), Y12
+	VMOVDQU      64(R8), Y12
 	VPSIGNB      Y6, Y12, Y12
 	VPMADDUBSW   Y12, Y7, Y12
 	VPMADDWD     Y1, Y12, Y12
 	VPADDD       Y12, Y8, Y8
-	VMOVDQU      64(DI)(R10*1), Y12
+	VMOVDQU      64(R8)(CX*1), Y12
 	VPSIGNB      Y6, Y12, Y12
 	VPMADDUBSW   Y12, Y7, Y12
 	VPMADDWD     Y1, Y12, Y12
 	VPADDD       Y12, Y9, Y9
-	VMOVDQU      64(DI)(R10*2), Y12
+	VMOVDQU      64(R8)(CX*2), Y12
 	VPSIGNB      Y6, Y12, Y12
 	VPMADDUBSW   Y12, Y7, Y12
 	VPMADDWD     Y1, Y12, Y12
 	VPADDD       Y12, Y10, Y10
-	VMOVDQU      64(DI)(SI*1), Y12
+	VMOVDQU      64(R8)(DX*1), Y12
 	VPSIGNB      Y6, Y12, Y12
 	VPMADDUBSW   Y12, Y7, Y12
 	VPMADDWD     Y1, Y12, Y12
 	VPADDD       Y12, Y11, Y11
-	VMOVDQU      128(CX), Y6
+	VMOVDQU      128(BX), Y6
 	VPABSB       Y6, Y7
-	VMOVDQU      128(DI), Y12
+	VMOVDQU      128(R8), Y12
 	VPSIGNB      Y6, Y12, Y12
 	VPMADDUBSW   Y12, Y7, Y12
 	VPMADDWD     Y1, Y12, Y12
 	VPADDD       Y12, Y8, Y8
-	VMOVDQU      128(DI)(R10*1), Y12
+	VMOVDQU      128(R8)(CX*1), Y12
 	VPSIGNB      Y6, Y12, Y12
 	VPMADDUBSW   Y12, Y7, Y12
 	VPMADDWD     Y1, Y12, Y12
 	VPADDD       Y12, Y9, Y9
-	VMOVDQU      128(DI)(R10*2), Y12
+	VMOVDQU      128(R8)(CX*2), Y12
 	VPSIGNB      Y6, Y12, Y12
 	VPMADDUBSW   Y12, Y7, Y12
 	VPMADDWD     Y1, Y12, Y12
 	VPADDD       Y12, Y10, Y10
-	VMOVDQU      128(DI)(SI*1), Y12
+	VMOVDQU      128(R8)(DX*1), Y12
 	VPSIGNB      Y6, Y12, Y12
 	VPMADDUBSW   Y12, Y7, Y12
 	VPMADDWD     Y1, Y12, Y12
 	VPADDD       Y12, Y11, Y11
-	VMOVDQU      192(CX), Y6
+	VMOVDQU      192(BX), Y6
 	VPABSB       Y6, Y7
-	VMOVDQU      192(DI), Y12
+	VMOVDQU      192(R8), Y12
 	VPSIGNB      Y6, Y12, Y12
 	VPMADDUBSW   Y12, Y7, Y12
 	VPMADDWD     Y1, Y12, Y12
 	VPADDD       Y12, Y8, Y8
-	VMOVDQU      192(DI)(R10*1), Y12
+	VMOVDQU      192(R8)(CX*1), Y12
 	VPSIGNB      Y6, Y12, Y12
 	VPMADDUBSW   Y12, Y7, Y12
 	VPMADDWD     Y1, Y12, Y12
 	VPADDD       Y12, Y9, Y9
-	VMOVDQU      192(DI)(R10*2), Y12
+	VMOVDQU      192(R8)(CX*2), Y12
 	VPSIGNB      Y6, Y12, Y12
 	VPMADDUBSW   Y12, Y7, Y12
 	VPMADDWD     Y1, Y12, Y12
 	VPADDD       Y12, Y10, Y10
-	VMOVDQU      192(DI)(SI*1), Y12
+	VMOVDQU      192(R8)(DX*1), Y12
 	VPSIGNB      Y6, Y12, Y12
 	VPMADDUBSW   Y12, Y7, Y12
 	VPMADDWD     Y1, Y12, Y12
 	VPADDD       Y12, Y11, Y11
-	VMOVDQU      256(CX), Y6
+	VMOVDQU      256(BX), Y6
 	VPABSB       Y6, Y7
-	VMOVDQU      256(DI), Y12
+	VMOVDQU      256(R8), Y12
 	VPSIGNB      Y6, Y12, Y12
 	VPMADDUBSW   Y12, Y7, Y12
 	VPMADDWD     Y1, Y12, Y12
 	VPADDD       Y12, Y8, Y8
-	VMOVDQU      256(DI)(R10*1), Y12
+	VMOVDQU      256(R8)(CX*1), Y12
 	VPSIGNB      Y6, Y12, Y12
 	VPMADDUBSW   Y12, Y7, Y12
 	VPMADDWD     Y1, Y12, Y12
 	VPADDD       Y12, Y9, Y9
-	VMOVDQU      256(DI)(R10*2), Y12
+	VMOVDQU      256(R8)(CX*2), Y12
 	VPSIGNB      Y6, Y12, Y12
 	VPMADDUBSW   Y12, Y7, Y12
 	VPMADDWD     Y1, Y12, Y12
 	VPADDD       Y12, Y10, Y10
-	VMOVDQU      256(DI)(SI*1), Y12
+	VMOVDQU      256(R8)(DX*1), Y12
 	VPSIGNB      Y6, Y12, Y12
 	VPMADDUBSW   Y12, Y7, Y12
 	VPMADDWD     Y1, Y12, Y12
 	VPADDD       Y12, Y11, Y11
-	VMOVDQU      320(CX), Y6
+	VMOVDQU      320(BX), Y6
 	VPABSB       Y6, Y7
-	VMOVDQU      320(DI), Y12
+	VMOVDQU      320(R8), Y12
 	VPSIGNB      Y6, Y12, Y12
 	VPMADDUBSW   Y12, Y7, Y12
 	VPMADDWD     Y1, Y12, Y12
 	VPADDD       Y12, Y8, Y8
-	VMOVDQU      320(DI)(R10*1), Y12
+	VMOVDQU      320(R8)(CX*1), Y12
 	VPSIGNB      Y6, Y12, Y12
 	VPMADDUBSW   Y12, Y7, Y12
 	VPMADDWD     Y1, Y12, Y12
 	VPADDD       Y12, Y9, Y9
-	VMOVDQU      320(DI)(R10*2), Y12
+	VMOVDQU      320(R8)(CX*2), Y12
 	VPSIGNB      Y6, Y12, Y12
 	VPMADDUBSW   Y12, Y7, Y12
 	VPMADDWD     Y1, Y12, Y12
 	VPADDD       Y12, Y10, Y10
-	VMOVDQU      320(DI)(SI*1), Y12
+	VMOVDQU      320(R8)(DX*1), Y12
 	VPSIGNB      Y6, Y12, Y12
 	VPMADDUBSW   Y12, Y7, Y12
 	VPMADDWD     Y1, Y12, Y12
 	VPADDD       Y12, Y11, Y11
-	VMOVDQU      384(CX), Y6
+	VMOVDQU      384(BX), Y6
 	VPABSB       Y6, Y7
-	VMOVDQU      384(DI), Y12
+	VMOVDQU      384(R8), Y12
 	VPSIGNB      Y6, Y12, Y12
 	VPMADDUBSW   Y12, Y7, Y12
 	VPMADDWD     Y1, Y12, Y12
 	VPADDD       Y12, Y8, Y8
-	VMOVDQU      384(DI)(R10*1), Y12
+	VMOVDQU      384(R8)(CX*1), Y12
 	VPSIGNB      Y6, Y12, Y12
 	VPMADDUBSW   Y12, Y7, Y12
 	VPMADDWD     Y1, Y12, Y12
 	VPADDD       Y12, Y9, Y9
-	VMOVDQU      384(DI)(R10*2), Y12
+	VMOVDQU      384(R8)(CX*2), Y12
 	VPSIGNB      Y6, Y12, Y12
 	VPMADDUBSW   Y12, Y7, Y12
 	VPMADDWD     Y1, Y12, Y12
 	VPADDD       Y12, Y10, Y10
-	VMOVDQU      384(DI)(SI*1), Y12
+	VMOVDQU      384(R8)(DX*1), Y12
 	VPSIGNB      Y6, Y12, Y12
 	VPMADDUBSW   Y12, Y7, Y12
 	VPMADDWD     Y1, Y12, Y12
 	VPADDD       Y12, Y11, Y11
-	VMOVDQU      448(CX), Y6
+	VMOVDQU      448(BX), Y6
 	VPABSB       Y6, Y7
-	VMOVDQU      448(DI), Y12
+	VMOVDQU      448(R8), Y12
 	VPSIGNB      Y6, Y12, Y12
 	VPMADDUBSW   Y12, Y7, Y12
 	VPMADDWD     Y1, Y12, Y12
 	VPADDD       Y12, Y8, Y8
-	VMOVDQU      448(DI)(R10*1), Y12
+	VMOVDQU      448(R8)(CX*1), Y12
 	VPSIGNB      Y6, Y12, Y12
 	VPMADDUBSW   Y12, Y7, Y12
 	VPMADDWD     Y1, Y12, Y12
 	VPADDD       Y12, Y9, Y9
-	VMOVDQU      448(DI)(R10*2), Y12
+	VMOVDQU      448(R8)(CX*2), Y12
 	VPSIGNB      Y6, Y12, Y12
 	VPMADDUBSW   Y12, Y7, Y12
 	VPMADDWD     Y1, Y12, Y12
 	VPADDD       Y12, Y10, Y10
-	VMOVDQU      448(DI)(SI*1), Y12
+	VMOVDQU      448(R8)(DX*1), Y12
 	VPSIGNB      Y6, Y12, Y12
 	VPMADDUBSW   Y12, Y7, Y12
 	VPMADDWD     Y1, Y12, Y12
 	VPADDD       Y12, Y11, Y11
-	VMOVUPS      (DX), Y6
-	VMOVUPS      (BX), Y7
+	VMOVUPS      (SI), Y6
+	VMOVUPS      (DI), Y7
 	VMULPS       Y0, Y7, Y7
 	VCVTDQ2PS    Y8, Y8
-	VMULPS       (R8), Y6, Y12
+	VMULPS       (R9), Y6, Y12
 	VFMADD231PS  Y12, Y8, Y2
-	VFNMADD231PS (R9), Y7, Y2
+	VFNMADD231PS (R10), Y7, Y2
 	VCVTDQ2PS    Y9, Y9
-	VMULPS       (R8)(R10*1), Y6, Y8
+	VMULPS       (R9)(CX*1), Y6, Y8
 	VFMADD231PS  Y8, Y9, Y3
-	VFNMADD231PS (R9)(R10*1), Y7, Y3
+	VFNMADD231PS (R10)(CX*1), Y7, Y3
 	VCVTDQ2PS    Y10, Y10
-	VMULPS       (R8)(R10*2), Y6, Y8
+	VMULPS       (R9)(CX*2), Y6, Y8
 	VFMADD231PS  Y8, Y10, Y4
-	VFNMADD231PS (R9)(R10*2), Y7, Y4
+	VFNMADD231PS (R10)(CX*2), Y7, Y4
 	VCVTDQ2PS    Y11, Y11
-	VMULPS       (R8)(SI*1), Y6, Y6
+	VMULPS       (R9)(DX*1), Y6, Y6
 	VFMADD231PS  Y6, Y11, Y5
-	VFNMADD231PS (R9)(SI*1), Y7, Y5
-	VMOVDQU      32(CX), Y6
+	VFNMADD231PS (R10)(DX*1), Y7, Y5
+	VMOVDQU      32(BX), Y6
 	VPABSB       Y6, Y7
-	VMOVDQU      32(DI), Y8
+	VMOVDQU      32(R8), Y8
 	VPSIGNB      Y6, Y8, Y8
 	VPMADDUBSW   Y8, Y7, Y8
 	VPMADDWD     Y1, Y8, Y8
-	VMOVDQU      32(DI)(R10*1), Y9
+	VMOVDQU      32(R8)(CX*1), Y9
 	VPSIGNB      Y6, Y9, Y9
 	VPMADDUBSW   Y9, Y7, Y9
 	VPMADDWD     Y1, Y9, Y9
-	VMOVDQU      32(DI)(R10*2), Y10
+	VMOVDQU      32(R8)(CX*2), Y10
 	VPSIGNB      Y6, Y10, Y10
 	VPMADDUBSW   Y10, Y7, Y10
 	VPMADDWD     Y1, Y10, Y10
-	VMOVDQU      32(DI)(SI*1), Y11
+	VMOVDQU      32(R8)(DX*1), Y11
 	VPSIGNB      Y6, Y11, Y11
 	VPMADDUBSW   Y11, Y7, Y11
 	VPMADDWD     Y1, Y11, Y11
-	VMOVDQU      96(CX), Y6
+	VMOVDQU      96(BX), Y6
 	VPABSB       Y6, Y7
-	VMOVDQU      96(DI), Y12
+	VMOVDQU      96(R8), Y12
 	VPSIGNB      Y6, Y12, Y12
 	VPMADDUBSW   Y12, Y7, Y12
 	VPMADDWD     Y1, Y12, Y12
 	VPADDD       Y12, Y8, Y8
-	VMOVDQU      96(DI)(R10*1), Y12
+	VMOVDQU      96(R8)(CX*1), Y12
 	VPSIGNB      Y6, Y12, Y12
 	VPMADDUBSW   Y12, Y7, Y12
 	VPMADDWD     Y1, Y12, Y12
 	VPADDD       Y12, Y9, Y9
-	VMOVDQU      96(DI)(R10*2), Y12
+	VMOVDQU      96(R8)(CX*2), Y12
 	VPSIGNB      Y6, Y12, Y12
 	VPMADDUBSW   Y12, Y7, Y12
 	VPMADDWD     Y1, Y12, Y12
 	VPADDD       Y12, Y10, Y10
-	VMOVDQU      96(DI)(SI*1), Y12
+	VMOVDQU      96(R8)(DX*1), Y12
 	VPSIGNB      Y6, Y12, Y12
 	VPMADDUBSW   Y12, Y7, Y12
 	VPMADDWD     Y1, Y12, Y12
 	VPADDD       Y12, Y11, Y11
-	VMOVDQU      160(CX), Y6
+	VMOVDQU      160(BX), Y6
 	VPABSB       Y6, Y7
-	VMOVDQU      160(DI), Y12
+	VMOVDQU      160(R8), Y12
 	VPSIGNB      Y6, Y12, Y12
 	VPMADDUBSW   Y12, Y7, Y12
 	VPMADDWD     Y1, Y12, Y12
 	VPADDD       Y12, Y8, Y8
-	VMOVDQU      160(DI)(R10*1), Y12
+	VMOVDQU      160(R8)(CX*1), Y12
 	VPSIGNB      Y6, Y12, Y12
 	VPMADDUBSW   Y12, Y7, Y12
 	VPMADDWD     Y1, Y12, Y12
 	VPADDD       Y12, Y9, Y9
-	VMOVDQU      160(DI)(R10*2), Y12
+	VMOVDQU      160(R8)(CX*2), Y12
 	VPSIGNB      Y6, Y12, Y12
 	VPMADDUBSW   Y12, Y7, Y12
 	VPMADDWD     Y1, Y12, Y12
 	VPADDD       Y12, Y10, Y10
-	VMOVDQU      160(DI)(SI*1), Y12
+	VMOVDQU      160(R8)(DX*1), Y12
 	VPSIGNB      Y6, Y12, Y12
 	VPMADDUBSW   Y12, Y7, Y12
 	VPMADDWD     Y1, Y12, Y12
 	VPADDD       Y12, Y11, Y11
-	VMOVDQU      224(CX), Y6
+	VMOVDQU      224(BX), Y6
 	VPABSB       Y6, Y7
-	VMOVDQU      224(DI), Y12
+	VMOVDQU      224(R8), Y12
 	VPSIGNB      Y6, Y12, Y12
 	VPMADDUBSW   Y12, Y7, Y12
 	VPMADDWD     Y1, Y12, Y12
 	VPADDD       Y12, Y8, Y8
-	VMOVDQU      224(DI)(R10*1), Y12
+	VMOVDQU      224(R8)(CX*1), Y12
 	VPSIGNB      Y6, Y12, Y12
 	VPMADDUBSW   Y12, Y7, Y12
 	VPMADDWD     Y1, Y12, Y12
 	VPADDD       Y12, Y9, Y9
-	VMOVDQU      224(DI)(R10*2), Y12
+	VMOVDQU      224(R8)(CX*2), Y12
 	VPSIGNB      Y6, Y12, Y12
 	VPMADDUBSW   Y12, Y7, Y12
 	VPMADDWD     Y1, Y12, Y12
 	VPADDD       Y12, Y10, Y10
-	VMOVDQU      224(DI)(SI*1), Y12
+	VMOVDQU      224(R8)(DX*1), Y12
 	VPSIGNB      Y6, Y12, Y12
 	VPMADDUBSW   Y12, Y7, Y12
 	VPMADDWD     Y1, Y12, Y12
 	VPADDD       Y12, Y11, Y11
-	VMOVDQU      288(CX), Y6
+	VMOVDQU      288(BX), Y6
 	VPABSB       Y6, Y7
-	VMOVDQU      288(DI), Y12
+	VMOVDQU      288(R8), Y12
 	VPSIGNB      Y6, Y12, Y12
 	VPMADDUBSW   Y12, Y7, Y12
 	VPMADDWD     Y1, Y12, Y12
 	VPADDD       Y12, Y8, Y8
-	VMOVDQU      288(DI)(R10*1), Y12
+	VMOVDQU      288(R8)(CX*1), Y12
 	VPSIGNB      Y6, Y12, Y12
 	VPMADDUBSW   Y12, Y7, Y12
 	VPMADDWD     Y1, Y12, Y12
 	VPADDD       Y12, Y9, Y9
-	VMOVDQU      288(DI)(R10*2), Y12
+	VMOVDQU      288(R8)(CX*2), Y12
 	VPSIGNB      Y6, Y12, Y12
 	VPMADDUBSW   Y12, Y7, Y12
 	VPMADDWD     Y1, Y12, Y12
 	VPADDD       Y12, Y10, Y10
-	VMOVDQU      288(DI)(SI*1), Y12
+	VMOVDQU      288(R8)(DX*1), Y12
 	VPSIGNB      Y6, Y12, Y12
 	VPMADDUBSW   Y12, Y7, Y12
 	VPMADDWD     Y1, Y12, Y12
 	VPADDD       Y12, Y11, Y11
-	VMOVDQU      352(CX), Y6
+	VMOVDQU      352(BX), Y6
 	VPABSB       Y6, Y7
-	VMOVDQU      352(DI), Y12
+	VMOVDQU      352(R8), Y12
 	VPSIGNB      Y6, Y12, Y12
 	VPMADDUBSW   Y12, Y7, Y12
 	VPMADDWD     Y1, Y12, Y12
 	VPADDD       Y12, Y8, Y8
-	VMOVDQU      352(DI)(R10*1), Y12
+	VMOVDQU      352(R8)(CX*1), Y12
 	VPSIGNB      Y6, Y12, Y12
 	VPMADDUBSW   Y12, Y7, Y12
 	VPMADDWD     Y1, Y12, Y12
 	VPADDD       Y12, Y9, Y9
-	VMOVDQU      352(DI)(R10*2), Y12
+	VMOVDQU      352(R8)(CX*2), Y12
 	VPSIGNB      Y6, Y12, Y12
 	VPMADDUBSW   Y12, Y7, Y12
 	VPMADDWD     Y1, Y12, Y12
 	VPADDD       Y12, Y10, Y10
-	VMOVDQU      352(DI)(SI*1), Y12
+	VMOVDQU      352(R8)(DX*1), Y12
 	VPSIGNB      Y6, Y12, Y12
 	VPMADDUBSW   Y12, Y7, Y12
 	VPMADDWD     Y1, Y12, Y12
 	VPADDD       Y12, Y11, Y11
-	VMOVDQU      416(CX), Y6
+	VMOVDQU      416(BX), Y6
 	VPABSB       Y6, Y7
-	VMOVDQU      416(DI), Y12
+	VMOVDQU      416(R8), Y12
 	VPSIGNB      Y6, Y12, Y12
 	VPMADDUBSW   Y12, Y7, Y12
 	VPMADDWD     Y1, Y12, Y12
 	VPADDD       Y12, Y8, Y8
-	VMOVDQU      416(DI)(R10*1), Y12
+	VMOVDQU      416(R8)(CX*1), Y12
 	VPSIGNB      Y6, Y12, Y12
 	VPMADDUBSW   Y12, Y7, Y12
 	VPMADDWD     Y1, Y12, Y12
 	VPADDD       Y12, Y9, Y9
-	VMOVDQU      416(DI)(R10*2), Y12
+	VMOVDQU      416(R8)(CX*2), Y12
 	VPSIGNB      Y6, Y12, Y12
 	VPMADDUBSW   Y12, Y7, Y12
 	VPMADDWD     Y1, Y12, Y12
 	VPADDD       Y12, Y10, Y10
-	VMOVDQU      416(DI)(SI*1), Y12
+	VMOVDQU      416(R8)(DX*1), Y12
 	VPSIGNB      Y6, Y12, Y12
 	VPMADDUBSW   Y12, Y7, Y12
 	VPMADDWD     Y1, Y12, Y12
 	VPADDD       Y12, Y11, Y11
-	VMOVDQU      480(CX), Y6
+	VMOVDQU      480(BX), Y6
 	VPABSB       Y6, Y7
-	VMOVDQU      480(DI), Y12
+	VMOVDQU      480(R8), Y12
 	VPSIGNB      Y6, Y12, Y12
 	VPMADDUBSW   Y12, Y7, Y12
 	VPMADDWD     Y1, Y12, Y12
 	VPADDD       Y12, Y8, Y8
-	VMOVDQU      480(DI)(R10*1), Y12
+	VMOVDQU      480(R8)(CX*1), Y12
 	VPSIGNB      Y6, Y12, Y12
 	VPMADDUBSW   Y12, Y7, Y12
 	VPMADDWD     Y1, Y12, Y12
 	VPADDD       Y12, Y9, Y9
-	VMOVDQU      480(DI)(R10*2), Y12
+	VMOVDQU      480(R8)(CX*2), Y12
 	VPSIGNB      Y6, Y12, Y12
 	VPMADDUBSW   Y12, Y7, Y12
 	VPMADDWD     Y1, Y12, Y12
 	VPADDD       Y12, Y10, Y10
-	VMOVDQU      480(DI)(SI*1), Y12
+	VMOVDQU      480(R8)(DX*1), Y12
 	VPSIGNB      Y6, Y12, Y12
 	VPMADDUBSW   Y12, Y7, Y12
 	VPMADDWD     Y1, Y12, Y12
 	VPADDD       Y12, Y11, Y11
-	VMOVUPS      32(DX), Y6
-	VMOVUPS      32(BX), Y7
+	VMOVUPS      32(SI), Y6
+	VMOVUPS      32(DI), Y7
 	VMULPS       Y0, Y7, Y7
 	VCVTDQ2PS    Y8, Y8
-	VMULPS       32(R8), Y6, Y12
+	VMULPS       32(R9), Y6, Y12
 	VFMADD231PS  Y12, Y8, Y2
-	VFNMADD231PS 32(R9), Y7, Y2
+	VFNMADD231PS 32(R10), Y7, Y2
 	VCVTDQ2PS    Y9, Y9
-	VMULPS       32(R8)(R10*1), Y6, Y8
+	VMULPS       32(R9)(CX*1), Y6, Y8
 	VFMADD231PS  Y8, Y9, Y3
-	VFNMADD231PS 32(R9)(R10*1), Y7, Y3
+	VFNMADD231PS 32(R10)(CX*1), Y7, Y3
 	VCVTDQ2PS    Y10, Y10
-	VMULPS       32(R8)(R10*2), Y6, Y8
+	VMULPS       32(R9)(CX*2), Y6, Y8
 	VFMADD231PS  Y8, Y10, Y4
-	VFNMADD231PS 32(R9)(R10*2), Y7, Y4
+	VFNMADD231PS 32(R10)(CX*2), Y7, Y4
 	VCVTDQ2PS    Y11, Y11
-	VMULPS       32(R8)(SI*1), Y6, Y6
+	VMULPS       32(R9)(DX*1), Y6, Y6
 	VFMADD231PS  Y6, Y11, Y5
-	VFNMADD231PS 32(R9)(SI*1), Y7, Y5
-	ADDQ         $0x00000200, CX
-	ADDQ         $0x00000200, DI
-	ADDQ         $0x40, R8
-	ADDQ         $0x00000040, DX
-	ADDQ         $0x00000040, BX
-	ADDQ         $0x00000040, R9
+	VFNMADD231PS 32(R10)(DX*1), Y7, Y5
+	ADDQ         $0x00000200, BX
+	ADDQ         $0x00000200, R8
+	ADDQ         $0x40, R9
+	ADDQ         $0x00000040, SI
+	ADDQ         $0x00000040, DI
+	ADDQ         $0x00000040, R10
 	DECQ         R11
 	JNE          chunk
-	VEXTRACTF128 $0x01, Y2, X0
-	VADDPS       X0, X2, X2
-	VMOVHLPS     X2, X2, X0
-	VADDPS       X0, X2, X2
-	VMOVSHDUP    X2, X0
-	VADDSS       X0, X2, X2
+	VEXTRACTF128 $0x01, Y2, X6
+	VADDPS       X6, X2, X2
+	VMOVHLPS     X2, X2, X6
+	VADDPS       X6, X2, X2
+	VMOVSHDUP    X2, X6
+	VADDSS       X6, X2, X2
 	VMOVSS       X2, (AX)
-	VEXTRACTF128 $0x01, Y3, X0
-	VADDPS       X0, X3, X3
-	VMOVHLPS     X3, X3, X0
-	VADDPS       X0, X3, X3
-	VMOVSHDUP    X3, X0
-	VADDSS       X0, X3, X3
+	VEXTRACTF128 $0x01, Y3, X2
+	VADDPS       X2, X3, X3
+	VMOVHLPS     X3, X3, X2
+	VADDPS       X2, X3, X3
+	VMOVSHDUP    X3, X2
+	VADDSS       X2, X3, X3
 	VMOVSS       X3, 4(AX)
-	VEXTRACTF128 $0x01, Y4, X0
-	VADDPS       X0, X4, X4
-	VMOVHLPS     X4, X4, X0
-	VADDPS       X0, X4, X4
-	VMOVSHDUP    X4, X0
-	VADDSS       X0, X4, X4
+	VEXTRACTF128 $0x01, Y4, X2
+	VADDPS       X2, X4, X4
+	VMOVHLPS     X4, X4, X2
+	VADDPS       X2, X4, X4
+	VMOVSHDUP    X4, X2
+	VADDSS       X2, X4, X4
 	VMOVSS       X4, 8(AX)
-	VEXTRACTF128 $0x01, Y5, X0
-	VADDPS       X0, X5, X5
-	VMOVHLPS     X5, X5, X0
-	VADDPS       X0, X5, X5
-	VMOVSHDUP    X5, X0
-	VADDSS       X0, X5, X5
+	VEXTRACTF128 $0x01, Y5, X2
+	VADDPS       X2, X5, X5
+	VMOVHLPS     X5, X5, X2
+	VADDPS       X2, X5, X5
+	VMOVSHDUP    X5, X2
+	VADDSS       X2, X5, X5
 	VMOVSS       X5, 12(AX)
+	ADDQ         $0x20, AX
+	MOVQ         apart+88(FP), BX
+	ADDQ         BX, q+8(FP)
+	ADDQ         BX, a+16(FP)
+	ADDQ         BX, least+24(FP)
+	DECQ         weights+80(FP)
+	JNE          row
 	VZEROUPPER
 	RET
 
-// func products32x8VNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
+// func products32x8VNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
 // Requires: AVX, AVX512F, AVX512VNNI
-TEXT ·products32x8VNNI(SB), NOSPLIT, $0-80
+TEXT ·products32x8VNNI(SB), NOSPLIT, $0-96
 	MOVQ         sums+0(FP), AX
-	MOVQ         q+8(FP), CX
-	MOVQ         a+16(FP), DX
-	MOVQ         least+24(FP), BX
-	MOVQ         factor+32(FP), SI
-	MOVQ         x+40(FP), DI
-	MOVQ         scale+48(FP), R8
-	MOVQ         sum+56(FP), R9
-	MOVQ         stride+64(FP), R10
-	MOVQ         n+72(FP), R11
-	VBROADCASTSS (SI), Z0
-	LEAQ         (R10)(R10*2), SI
-	LEAQ         (R10)(R10*4), R12
-	LEAQ         (R12)(R10*2), R13
-	VPXORD       Z1, Z1, Z1
-	VPXORD       Z2, Z2, Z2
-	VPXORD       Z3, Z3, Z3
-	VPXORD       Z4, Z4, Z4
-	VPXORD       Z5, Z5, Z5
-	VPXORD       Z6, Z6, Z6
-	VPXORD       Z7, Z7, Z7
-	VPXORD       Z8, Z8, Z8
+	MOVQ         stride+64(FP), CX
+	MOVQ         factor+32(FP), DX
+	VBROADCASTSS (DX), Z0
+	LEAQ         (CX)(CX*2), DX
+	LEAQ         (CX)(CX*4), BX
+	LEAQ         (BX)(CX*2), SI
+
+row:
+	MOVQ   q+8(FP), DI
+	MOVQ   a+16(FP), R8
+	MOVQ   least+24(FP), R9
+	MOVQ   x+40(FP), R10
+	MOVQ   scale+48(FP), R11
+	MOVQ   sum+56(FP), R12
+	MOVQ   n+72(FP), R13
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
 
 chunk:
-	VMOVDQU32     (CX), Z9
+	VMOVDQU32     (DI), Z9
 	VPXORD        Z10, Z10, Z10
-	VPDPBUSD      (DI), Z9, Z10
+	VPDPBUSD      (R10), Z9, Z10
 	VPXORD        Z11, Z11, Z11
-	VPDPBUSD      (DI)(R10*1), Z9, Z11
+	VPDPBUSD      (R10)(CX*1), Z9, Z11
 	VPXORD        Z12, Z12, Z12
-	VPDPBUSD      (DI)(R10*2), Z9, Z12
+	VPDPBUSD      (R10)(CX*2), Z9, Z12
 	VPXORD        Z13, Z13, Z13
-	VPDPBUSD      (DI)(SI*1), Z9, Z13
+	VPDPBUSD      (R10)(DX*1), Z9, Z13
 	VPXORD        Z14, Z14, Z14
-	VPDPBUSD      (DI)(R10*4), Z9, Z14
+	VPDPBUSD      (R10)(CX*4), Z9, Z14
 	VPXORD        Z15, Z15, Z15
-	VPDPBUSD      (DI)(R12*1), Z9, Z15
+	VPDPBUSD      (R10)(BX*1), Z9, Z15
 	VPXORD        Z16, Z16, Z16
-	VPDPBUSD      (DI)(SI*2), Z9, Z16
+	VPDPBUSD      (R10)(DX*2), Z9, Z16
 	VPXORD        Z17, Z17, Z17
-	VPDPBUSD      (DI)(R13*1), Z9, Z17
-	VMOVDQU32     64(CX), Z9
-	VPDPBUSD      64(DI), Z9, Z10
-	VPDPBUSD      64(DI)(R10*1), Z9, Z11
-	VPDPBUSD      64(DI)(R10*2), Z9, Z12
-	VPDPBUSD      64(DI)(SI*1), Z9, Z13
-	VPDPBUSD      64(DI)(R10*4), Z9, Z14
-	VPDPBUSD      64(DI)(R12*1), Z9, Z15
-	VPDPBUSD      64(DI)(SI*2), Z9, Z16
-	VPDPBUSD      64(DI)(R13*1), Z9, Z17
-	VMOVDQU32     128(CX), Z9
-	VPDPBUSD      128(DI), Z9, Z10
-	VPDPBUSD      128(DI)(R10*1), Z9, Z11
-	VPDPBUSD      128(DI)(R10*2), Z9, Z12
-	VPDPBUSD      128(DI)(SI*1), Z9, Z13
-	VPDPBUSD      128(DI)(R10*4), Z9, Z14
-	VPDPBUSD      128(DI)(R12*1), Z9, Z15
-	VPDPBUSD      128(DI)(SI*2), Z9, Z16
-	VPDPBUSD      128(DI)(R13*1), Z9, Z17
-	VMOVDQU32     192(CX), Z9
-	VPDPBUSD      192(DI), Z9, Z10
-	VPDPBUSD      192(DI)(R10*1), Z9, Z11
-	VPDPBUSD      192(DI)(R10*2), Z9, Z12
-	VPDPBUSD      192(DI)(SI*1), Z9, Z13
-	VPDPBUSD      192(DI)(R10*4), Z9, Z14
-	VPDPBUSD      192(DI)(R12*1), Z9, Z15
-	VPDPBUSD      192(DI)(SI*2), Z9, Z16
-	VPDPBUSD      192(DI)(R13*1), Z9, Z17
-	VMOVDQU32     256(CX), Z9
-	VPDPBUSD      256(DI), Z9, Z10
-	VPDPBUSD      256(DI)(R10*1), Z9, Z11
-	VPDPBUSD      256(DI)(R10*2), Z9, Z12
-	VPDPBUSD      256(DI)(SI*1), Z9, Z13
-	VPDPBUSD      256(DI)(R10*4), Z9, Z14
-	VPDPBUSD      256(DI)(R12*1), Z9, Z15
-	VPDPBUSD      256(DI)(SI*2), Z9, Z16
-	VPDPBUSD      256(DI)(R13*1), Z9, Z17
-	VMOVDQU32     320(CX), Z9
-	VPDPBUSD      320(DI), Z9, Z10
-	VPDPBUSD      320(DI)(R10*1), Z9, Z11
-	VPDPBUSD      320(DI)(R10*2), Z9, Z12
-	VPDPBUSD      320(DI)(SI*1), Z9, Z13
-	VPDPBUSD      320(DI)(R10*4), Z9, Z14
-	VPDPBUSD      320(DI)(R12*1), Z9, Z15
-	VPDPBUSD      320(DI)(SI*2), Z9, Z16
-	VPDPBUSD      320(DI)(R13*1), Z9, Z17
-	VMOVDQU32     384(CX), Z9
-	VPDPBUSD      384(DI), Z9, Z10
-	VPDPBUSD      384(DI)(R10*1), Z9, Z11
-	VPDPBUSD      384(DI)(R10*2), Z9, Z12
-	VPDPBUSD      384(DI)(SI*1), Z9, Z13
-	VPDPBUSD      384(DI)(R10*4), Z9, Z14
-	VPDPBUSD      384(DI)(R12*1), Z9, Z15
-	VPDPBUSD      384(DI)(SI*2), Z9, Z16
-	VPDPBUSD      384(DI)(R13*1), Z9, Z17
-	VMOVDQU32     448(CX), Z9
-	VPDPBUSD      448(DI), Z9, Z10
-	VPDPBUSD      448(DI)(R10*1), Z9, Z11
-	VPDPBUSD      448(DI)(R10*2), Z9, Z12
-	VPDPBUSD      448(DI)(SI*1), Z9, Z13
-	VPDPBUSD      448(DI)(R10*4), Z9, Z14
-	VPDPBUSD      448(DI)(R12*1), Z9, Z15
-	VPDPBUSD      448(DI)(SI*2), Z9, Z16
-	VPDPBUSD      448(DI)(R13*1), Z9, Z17
-	VMOVUPS       (DX), Z9
-	VMOVUPS       (BX), Z18
+	VPDPBUSD      (R10)(SI*1), Z9, Z17
+	VMOVDQU32     64(DI), Z9
+	VPDPBUSD      64(R10), Z9, Z10
+	VPDPBUSD      64(R10)(CX*1), Z9, Z11
+	VPDPBUSD      64(R10)(CX*2), Z9, Z12
+	VPDPBUSD      64(R10)(DX*1), Z9, Z13
+	VPDPBUSD      64(R10)(CX*4), Z9, Z14
+	VPDPBUSD      64(R10)(BX*1), Z9, Z15
+	VPDPBUSD      64(R10)(DX*2), Z9, Z16
+	VPDPBUSD      64(R10)(SI*1), Z9, Z17
+	VMOVDQU32     128(DI), Z9
+	VPDPBUSD      128(R10), Z9, Z10
+	VPDPBUSD      128(R10)(CX*1), Z9, Z11
+	VPDPBUSD      128(R10)(CX*2), Z9, Z12
+	VPDPBUSD      128(R10)(DX*1), Z9, Z13
+	VPDPBUSD      128(R10)(CX*4), Z9, Z14
+	VPDPBUSD      128(R10)(BX*1), Z9, Z15
+	VPDPBUSD      128(R10)(DX*2), Z9, Z16
+	VPDPBUSD      128(R10)(SI*1), Z9, Z17
+	VMOVDQU32     192(DI), Z9
+	VPDPBUSD      192(R10), Z9, Z10
+	VPDPBUSD      192(R10)(CX*1), Z9, Z11
+	VPDPBUSD      192(R10)(CX*2), Z9, Z12
+	VPDPBUSD      192(R10)(DX*1), Z9, Z13
+	VPDPBUSD      192(R10)(CX*4), Z9, Z14
+	VPDPBUSD      192(R10)(BX*1), Z9, Z15
+	VPDPBUSD      192(R10)(DX*2), Z9, Z16
+	VPDPBUSD      192(R10)(SI*1), Z9, Z17
+	VMOVDQU32     256(DI), Z9
+	VPDPBUSD      256(R10), Z9, Z10
+	VPDPBUSD      256(R10)(CX*1), Z9, Z11
+	VPDPBUSD      256(R10)(CX*2), Z9, Z12
+	VPDPBUSD      256(R10)(DX*1), Z9, Z13
+	VPDPBUSD      256(R10)(CX*4), Z9, Z14
+	VPDPBUSD      256(R10)(BX*1), Z9, Z15
+	VPDPBUSD      256(R10)(DX*2), Z9, Z16
+	VPDPBUSD      256(R10)(SI*1), Z9, Z17
+	VMOVDQU32     320(DI), Z9
+	VPDPBUSD      320(R10), Z9, Z10
+	VPDPBUSD      320(R10)(CX*1), Z9, Z11
+	VPDPBUSD      320(R10)(CX*2), Z9, Z12
+	VPDPBUSD      320(R10)(DX*1), Z9, Z13
+	VPDPBUSD      320(R10)(CX*4), Z9, Z14
+	VPDPBUSD      320(R10)(BX*1), Z9, Z15
+	VPDPBUSD      320(R10)(DX*2), Z9, Z16
+	VPDPBUSD      320(R10)(SI*1), Z9, Z17
+	VMOVDQU32     384(DI), Z9
+	VPDPBUSD      384(R10), Z9, Z10
+	VPDPBUSD      384(R10)(CX*1), Z9, Z11
+	VPDPBUSD      384(R10)(CX*2), Z9, Z12
+	VPDPBUSD      384(R10)(DX*1), Z9, Z13
+	VPDPBUSD      384(R10)(CX*4), Z9, Z14
+	VPDPBUSD      384(R10)(BX*1), Z9, Z15
+	VPDPBUSD      384(R10)(DX*2), Z9, Z16
+	VPDPBUSD      384(R10)(SI*1), Z9, Z17
+	VMOVDQU32     448(DI), Z9
+	VPDPBUSD      448(R10), Z9, Z10
+	VPDPBUSD      448(R10)(CX*1), Z9, Z11
+	VPDPBUSD      448(R10)(CX*2), Z9, Z12
+	VPDPBUSD      448(R10)(DX*1), Z9, Z13
+	VPDPBUSD      448(R10)(CX*4), Z9, Z14
+	VPDPBUSD      448(R10)(BX*1), Z9, Z15
+	VPDPBUSD      448(R10)(DX*2), Z9, Z16
+	VPDPBUSD      448(R10)(SI*1), Z9, Z17
+	VMOVUPS       (R8), Z9
+	VMOVUPS       (R9), Z18
 	VMULPS        Z0, Z18, Z18
 	VCVTDQ2PS     Z10, Z10
-	VMULPS        (R8), Z9, Z19
+	VMULPS        (R11), Z9, Z19
 	VFMADD231PS   Z19, Z10, Z1
-	VFNMADD231PS  (R9), Z18, Z1
+	VFNMADD231PS  (R12), Z18, Z1
 	VCVTDQ2PS     Z11, Z11
-	VMULPS        (R8)(R10*1), Z9, Z19
+	VMULPS        (R11)(CX*1), Z9, Z19
 	VFMADD231PS   Z19, Z11, Z2
-	VFNMADD231PS  (R9)(R10*1), Z18, Z2
+	VFNMADD231PS  (R12)(CX*1), Z18, Z2
 	VCVTDQ2PS     Z12, Z12
-	VMULPS        (R8)(R10*2), Z9, Z19
+	VMULPS        (R11)(CX*2), Z9, Z19
 	VFMADD231PS   Z19, Z12, Z3
-	VFNMADD231PS  (R9)(R10*2), Z18, Z3
+	VFNMADD231PS  (R12)(CX*2), Z18, Z3
 	VCVTDQ2PS     Z13, Z13
-	VMULPS        (R8)(SI*1), Z9, Z19
+	VMULPS        (R11)(DX*1), Z9, Z19
 	VFMADD231PS   Z19, Z13, Z4
-	VFNMADD231PS  (R9)(SI*1), Z18, Z4
+	VFNMADD231PS  (R12)(DX*1), Z18, Z4
 	VCVTDQ2PS     Z14, Z14
-	VMULPS        (R8)(R10*4), Z9, Z19
+	VMULPS        (R11)(CX*4), Z9, Z19
 	VFMADD231PS   Z19, Z14, Z5
-	VFNMADD231PS  (R9)(R10*4), Z18, Z5
+	VFNMADD231PS  (R12)(CX*4), Z18, Z5
 	VCVTDQ2PS     Z15, Z15
-	VMULPS        (R8)(R12*1), Z9, Z19
+	VMULPS        (R11)(BX*1), Z9, Z19
 	VFMADD231PS   Z19, Z15, Z6
-	VFNMADD231PS  (R9)(R12*1), Z18, Z6
+	VFNMADD231PS  (R12)(BX*1), Z18, Z6
 	VCVTDQ2PS     Z16, Z16
-	VMULPS        (R8)(SI*2), Z9, Z19
+	VMULPS        (R11)(DX*2), Z9, Z19
 	VFMADD231PS   Z19, Z16, Z7
-	VFNMADD231PS  (R9)(SI*2), Z18, Z7
+	VFNMADD231PS  (R12)(DX*2), Z18, Z7
 	VCVTDQ2PS     Z17, Z17
-	VMULPS        (R8)(R13*1), Z9, Z9
+	VMULPS        (R11)(SI*1), Z9, Z9
 	VFMADD231PS   Z9, Z17, Z8
-	VFNMADD231PS  (R9)(R13*1), Z18, Z8
-	ADDQ          $0x00000200, CX
+	VFNMADD231PS  (R12)(SI*1), Z18, Z8
 	ADDQ          $0x00000200, DI
-	ADDQ          $0x40, R8
-	ADDQ          $0x00000040, DX
-	ADDQ          $0x00000040, BX
+	ADDQ          $0x00000200, R10
+	ADDQ          $0x40, R11
+	ADDQ          $0x00000040, R8
 	ADDQ          $0x00000040, R9
-	DECQ          R11
+	ADDQ          $0x00000040, R12
+	DECQ          R13
 	JNE           chunk
-	VEXTRACTF64X4 $0x01, Z1, Y0
-	VADDPS        Y0, Y1, Y1
-	VEXTRACTF128  $0x01, Y1, X0
-	VADDPS        X0, X1, X1
-	VMOVHLPS      X1, X1, X0
-	VADDPS        X0, X1, X1
-	VMOVSHDUP     X1, X0
-	VADDSS        X0, X1, X1
+	VEXTRACTF64X4 $0x01, Z1, Y9
+	VADDPS        Y9, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X9
+	VADDPS        X9, X1, X1
+	VMOVHLPS      X1, X1, X9
+	VADDPS        X9, X1, X1
+	VMOVSHDUP     X1, X9
+	VADDSS        X9, X1, X1
 	VMOVSS        X1, (AX)
-	VEXTRACTF64X4 $0x01, Z2, Y0
-	VADDPS        Y0, Y2, Y2
-	VEXTRACTF128  $0x01, Y2, X0
-	VADDPS        X0, X2, X2
-	VMOVHLPS      X2, X2, X0
-	VADDPS        X0, X2, X2
-	VMOVSHDUP     X2, X0
-	VADDSS        X0, X2, X2
+	VEXTRACTF64X4 $0x01, Z2, Y9
+	VADDPS        Y9, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X9
+	VADDPS        X9, X2, X2
+	VMOVHLPS      X2, X2, X9
+	VADDPS        X9, X2, X2
+	VMOVSHDUP     X2, X9
+	VADDSS        X9, X2, X2
 	VMOVSS        X2, 4(AX)
-	VEXTRACTF64X4 $0x01, Z3, Y0
-	VADDPS        Y0, Y3, Y3
-	VEXTRACTF128  $0x01, Y3, X0
-	VADDPS        X0, X3, X3
-	VMOVHLPS      X3, X3, X0
-	VADDPS        X0, X3, X3
-	VMOVSHDUP     X3, X0
-	VADDSS        X0, X3, X3
+	VEXTRACTF64X4 $0x01, Z3, Y9
+	VADDPS        Y9, Y3, Y3
+	VEXTRACTF128  $0x01, Y3, X9
+	VADDPS        X9, X3, X3
+	VMOVHLPS      X3, X3, X9
+	VADDPS        X9, X3, X3
+	VMOVSHDUP     X3, X9
+	VADDSS        X9, X3, X3
 	VMOVSS        X3, 8(AX)
-	VEXTRACTF64X4 $0x01, Z4, Y0
-	VADDPS        Y0, Y4, Y4
-	VEXTRACTF128  $0x01, Y4, X0
-	VADDPS        X0, X4, X4
-	VMOVHLPS      X4, X4, X0
-	VADDPS        X0, X4, X4
-	VMOVSHDUP     X4, X0
-	VADDSS        X0, X4, X4
+	VEXTRACTF64X4 $0x01, Z4, Y9
+	VADDPS        Y9, Y4, Y4
+	VEXTRACTF128  $0x01, Y4, X9
+	VADDPS        X9, X4, X4
+	VMOVHLPS      X4, X4, X9
+	VADDPS        X9, X4, X4
+	VMOVSHDUP     X4, X9
+	VADDSS        X9, X4, X4
 	VMOVSS        X4, 12(AX)
-	VEXTRACTF64X4 $0x01, Z5, Y0
-	VADDPS        Y0, Y5, Y5
-	VEXTRACTF128  $0x01, Y5, X0
-	VADDPS        X0, X5, X5
-	VMOVHLPS      X5, X5, X0
-	VADDPS        X0, X5, X5
-	VMOVSHDUP     X5, X0
-	VADDSS        X0, X5, X5
+	VEXTRACTF64X4 $0x01, Z5, Y9
+	VADDPS        Y9, Y5, Y5
+	VEXTRACTF128  $0x01, Y5, X9
+	VADDPS        X9, X5, X5
+	VMOVHLPS      X5, X5, X9
+	VADDPS        X9, X5, X5
+	VMOVSHDUP     X5, X9
+	VADDSS        X9, X5, X5
 	VMOVSS        X5, 16(AX)
-	VEXTRACTF64X4 $0x01, Z6, Y0
-	VADDPS        Y0, Y6, Y6
-	VEXTRACTF128  $0x01, Y6, X0
-	VADDPS        X0, X6, X6
-	VMOVHLPS      X6, X6, X0
-	VADDPS        X0, X6, X6
-	VMOVSHDUP     X6, X0
-	VADDSS        X0, X6, X6
+	VEXTRACTF64X4 $0x01, Z6, Y9
+	VADDPS        Y9, Y6, Y6
+	VEXTRACTF128  $0x01, Y6, X9
+	VADDPS        X9, X6, X6
+	VMOVHLPS      X6, X6, X9
+	VADDPS        X9, X6, X6
+	VMOVSHDUP     X6, X9
+	VADDSS        X9, X6, X6
 	VMOVSS        X6, 20(AX)
-	VEXTRACTF64X4 $0x01, Z7, Y0
-	VADDPS        Y0, Y7, Y7
-	VEXTRACTF128  $0x01, Y7, X0
-	VADDPS        X0, X7, X7
-	VMOVHLPS      X7, X7, X0
-	VADDPS        X0, X7, X7
-	VMOVSHDUP     X7, X0
-	VADDSS        X0, X7, X7
+	VEXTRACTF64X4 $0x01, Z7, Y9
+	VADDPS        Y9, Y7, Y7
+	VEXTRACTF128  $0x01, Y7, X9
+	VADDPS        X9, X7, X7
+	VMOVHLPS      X7, X7, X9
+	VADDPS        X9, X7, X7
+	VMOVSHDUP     X7, X9
+	VADDSS        X9, X7, X7
 	VMOVSS        X7, 24(AX)
-	VEXTRACTF64X4 $0x01, Z8, Y0
-	VADDPS        Y0, Y8, Y8
-	VEXTRACTF128  $0x01, Y8, X0
-	VADDPS        X0, X8, X8
-	VMOVHLPS      X8, X8, X0
-	VADDPS        X0, X8, X8
-	VMOVSHDUP     X8, X0
-	VADDSS        X0, X8, X8
+	VEXTRACTF64X4 $0x01, Z8, Y9
+	VADDPS        Y9, Y8, Y8
+	VEXTRACTF128  $0x01, Y8, X9
+	VADDPS        X9, X8, X8
+	VMOVHLPS      X8, X8, X9
+	VADDPS        X9, X8, X8
+	VMOVSHDUP     X8, X9
+	VADDSS        X9, X8, X8
 	VMOVSS        X8, 28(AX)
+	ADDQ          $0x20, AX
+	MOVQ          apart+88(FP), DI
+	ADDQ          DI, q+8(FP)
+	ADDQ          DI, a+16(FP)
+	ADDQ          DI, least+24(FP)
+	DECQ          weights+80(FP)
+	JNE           row
 	VZEROUPPER
 	RET
 
-// func products16x8VNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
+// func products16x8VNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
 // Requires: AVX, AVX512F, AVX512VNNI
-TEXT ·products16x8VNNI(SB), NOSPLIT, $0-80
+TEXT ·products16x8VNNI(SB), NOSPLIT, $0-96
 	MOVQ         sums+0(FP), AX
-	MOVQ         q+8(FP), CX
-	MOVQ         a+16(FP), DX
-	MOVQ         least+24(FP), BX
-	MOVQ         factor+32(FP), SI
-	MOVQ         x+40(FP), DI
-	MOVQ         scale+48(FP), R8
-	MOVQ         sum+56(FP), R9
-	MOVQ         stride+64(FP), R10
-	MOVQ         n+72(FP), R11
-	VBROADCASTSS (SI), Z0
-	LEAQ         (R10)(R10*2), SI
-	LEAQ         (R10)(R10*4), R12
-	LEAQ         (R12)(R10*2), R13
-	VPXORD       Z1, Z1, Z1
-	VPXORD       Z2, Z2, Z2
-	VPXORD       Z3, Z3, Z3
-	VPXORD       Z4, Z4, Z4
-	VPXORD       Z5, Z5, Z5
-	VPXORD       Z6, Z6, Z6
-	VPXORD       Z7, Z7, Z7
-	VPXORD       Z8, Z8, Z8
+	MOVQ         stride+64(FP), CX
+	MOVQ         factor+32(FP), DX
+	VBROADCASTSS (DX), Z0
+	LEAQ         (CX)(CX*2), DX
+	LEAQ         (CX)(CX*4), BX
+	LEAQ         (BX)(CX*2), SI
+
+row:
+	MOVQ   q+8(FP), DI
+	MOVQ   a+16(FP), R8
+	MOVQ   least+24(FP), R9
+	MOVQ   x+40(FP), R10
+	MOVQ   scale+48(FP), R11
+	MOVQ   sum+56(FP), R12
+	MOVQ   n+72(FP), R13
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
 
 chunk:
-	VMOVDQU32     (CX), Z9
+	VMOVDQU32     (DI), Z9
 	VPXORD        Z10, Z10, Z10
-	VPDPBUSD      (DI), Z9, Z10
+	VPDPBUSD      (R10), Z9, Z10
 	VPXORD        Z11, Z11, Z11
-	VPDPBUSD      (DI)(R10*1), Z9, Z11
+	VPDPBUSD      (R10)(CX*1), Z9, Z11
 	VPXORD        Z12, Z12, Z12
-	VPDPBUSD      (DI)(R10*2), Z9, Z12
+	VPDPBUSD      (R10)(CX*2), Z9, Z12
 	VPXORD        Z13, Z13, Z13
-	VPDPBUSD      (DI)(SI*1), Z9, Z13
+	VPDPBUSD      (R10)(DX*1), Z9, Z13
 	VPXORD        Z14, Z14, Z14
-	VPDPBUSD      (DI)(R10*4), Z9, Z14
+	VPDPBUSD      (R10)(CX*4), Z9, Z14
 	VPXORD        Z15, Z15, Z15
-	VPDPBUSD      (DI)(R12*1), Z9, Z15
+	VPDPBUSD      (R10)(BX*1), Z9, Z15
 	VPXORD        Z16, Z16, Z16
-	VPDPBUSD      (DI)(SI*2), Z9, Z16
+	VPDPBUSD      (R10)(DX*2), Z9, Z16
 	VPXORD        Z17, Z17, Z17
-	VPDPBUSD      (DI)(R13*1), Z9, Z17
-	VMOVDQU32     64(CX), Z9
-	VPDPBUSD      64(DI), Z9, Z10
-	VPDPBUSD      64(DI)(R10*1), Z9, Z11
-	VPDPBUSD      64(DI)(R10*2), Z9, Z12
-	VPDPBUSD      64(DI)(SI*1), Z9, Z13
-	VPDPBUSD      64(DI)(R10*4), Z9, Z14
-	VPDPBUSD      64(DI)(R12*1), Z9, Z15
-	VPDPBUSD      64(DI)(SI*2), Z9, Z16
-	VPDPBUSD      64(DI)(R13*1), Z9, Z17
-	VMOVDQU32     128(CX), Z9
-	VPDPBUSD      128(DI), Z9, Z10
-	VPDPBUSD      128(DI)(R10*1), Z9, Z11
-	VPDPBUSD      128(DI)(R10*2), Z9, Z12
-	VPDPBUSD      128(DI)(SI*1), Z9, Z13
-	VPDPBUSD      128(DI)(R10*4), Z9, Z14
-	VPDPBUSD      128(DI)(R12*1), Z9, Z15
-	VPDPBUSD      128(DI)(SI*2), Z9, Z16
-	VPDPBUSD      128(DI)(R13*1), Z9, Z17
-	VMOVDQU32     192(CX), Z9
-	VPDPBUSD      192(DI), Z9, Z10
-	VPDPBUSD      192(DI)(R10*1), Z9, Z11
-	VPDPBUSD      192(DI)(R10*2), Z9, Z12
-	VPDPBUSD      192(DI)(SI*1), Z9, Z13
-	VPDPBUSD      192(DI)(R10*4), Z9, Z14
-	VPDPBUSD      192(DI)(R12*1), Z9, Z15
-	VPDPBUSD      192(DI)(SI*2), Z9, Z16
-	VPDPBUSD      192(DI)(R13*1), Z9, Z17
+	VPDPBUSD      (R10)(SI*1), Z9, Z17
+	VMOVDQU32     64(DI), Z9
+	VPDPBUSD      64(R10), Z9, Z10
+	VPDPBUSD      64(R10)(CX*1), Z9, Z11
+	VPDPBUSD      64(R10)(CX*2), Z9, Z12
+	VPDPBUSD      64(R10)(DX*1), Z9, Z13
+	VPDPBUSD      64(R10)(CX*4), Z9, Z14
+	VPDPBUSD      64(R10)(BX*1), Z9, Z15
+	VPDPBUSD      64(R10)(DX*2), Z9, Z16
+	VPDPBUSD      64(R10)(SI*1), Z9, Z17
+	VMOVDQU32     128(DI), Z9
+	VPDPBUSD      128(R10), Z9, Z10
+	VPDPBUSD      128(R10)(CX*1), Z9, Z11
+	VPDPBUSD      128(R10)(CX*2), Z9, Z12
+	VPDPBUSD      128(R10)(DX*1), Z9, Z13
+	VPDPBUSD      128(R10)(CX*4), Z9, Z14
+	VPDPBUSD      128(R10)(BX*1), Z9, Z15
+	VPDPBUSD      128(R10)(DX*2), Z9, Z16
+	VPDPBUSD      128(R10)(SI*1), Z9, Z17
+	VMOVDQU32     192(DI), Z9
+	VPDPBUSD      192(R10), Z9, Z10
+	VPDPBUSD      192(R10)(CX*1), Z9, Z11
+	VPDPBUSD      192(R10)(CX*2), Z9, Z12
+	VPDPBUSD      192(R10)(DX*1), Z9, Z13
+	VPDPBUSD      192(R10)(CX*4), Z9, Z14
+	VPDPBUSD      192(R10)(BX*1), Z9, Z15
+	VPDPBUSD      192(R10)(DX*2), Z9, Z16
+	VPDPBUSD      192(R10)(SI*1), Z9, Z17
 	VMOVDQU32     blocksAlternate0<>+0(SB), Z9
-	VMOVUPS       (DX), Z26
-	VPERMI2PS     64(DX), Z26, Z9
+	VMOVUPS       (R8), Z26
+	VPERMI2PS     64(R8), Z26, Z9
 	VMOVDQU32     blocksAlternate0<>+0(SB), Z26
-	VMOVUPS       (BX), Z27
-	VPERMI2PS     64(BX), Z27, Z26
+	VMOVUPS       (R9), Z27
+	VPERMI2PS     64(R9), Z27, Z26
 	VMULPS        Z0, Z26, Z26
 	VCVTDQ2PS     Z10, Z10
-	VMULPS        (R8), Z9, Z27
+	VMULPS        (R11), Z9, Z27
 	VFMADD231PS   Z27, Z10, Z1
-	VFNMADD231PS  (R9), Z26, Z1
+	VFNMADD231PS  (R12), Z26, Z1
 	VCVTDQ2PS     Z11, Z11
-	VMULPS        (R8)(R10*1), Z9, Z27
+	VMULPS        (R11)(CX*1), Z9, Z27
 	VFMADD231PS   Z27, Z11, Z2
-	VFNMADD231PS  (R9)(R10*1), Z26, Z2
+	VFNMADD231PS  (R12)(CX*1), Z26, Z2
 	VCVTDQ2PS     Z12, Z12
-	VMULPS        (R8)(R10*2), Z9, Z27
+	VMULPS        (R11)(CX*2), Z9, Z27
 	VFMADD231PS   Z27, Z12, Z3
-	VFNMADD231PS  (R9)(R10*2), Z26, Z3
+	VFNMADD231PS  (R12)(CX*2), Z26, Z3
 	VCVTDQ2PS     Z13, Z13
-	VMULPS        (R8)(SI*1), Z9, Z27
+	VMULPS        (R11)(DX*1), Z9, Z27
 	VFMADD231PS   Z27, Z13, Z4
-	VFNMADD231PS  (R9)(SI*1), Z26, Z4
+	VFNMADD231PS  (R12)(DX*1), Z26, Z4
 	VCVTDQ2PS     Z14, Z14
-	VMULPS        (R8)(R10*4), Z9, Z27
+	VMULPS        (R11)(CX*4), Z9, Z27
 	VFMADD231PS   Z27, Z14, Z5
-	VFNMADD231PS  (R9)(R10*4), Z26, Z5
+	VFNMADD231PS  (R12)(CX*4), Z26, Z5
 	VCVTDQ2PS     Z15, Z15
-	VMULPS        (R8)(R12*1), Z9, Z27
+	VMULPS        (R11)(BX*1), Z9, Z27
 	VFMADD231PS   Z27, Z15, Z6
-	VFNMADD231PS  (R9)(R12*1), Z26, Z6
+	VFNMADD231PS  (R12)(BX*1), Z26, Z6
 	VCVTDQ2PS     Z16, Z16
-	VMULPS        (R8)(SI*2), Z9, Z27
+	VMULPS        (R11)(DX*2), Z9, Z27
 	VFMADD231PS   Z27, Z16, Z7
-	VFNMADD231PS  (R9)(SI*2), Z26, Z7
+	VFNMADD231PS  (R12)(DX*2), Z26, Z7
 	VCVTDQ2PS     Z17, Z17
-	VMULPS        (R8)(R13*1), Z9, Z9
+	VMULPS        (R11)(SI*1), Z9, Z9
 	VFMADD231PS   Z9, Z17, Z8
-	VFNMADD231PS  (R9)(R13*1), Z26, Z8
-	VMOVDQU32     256(CX), Z9
+	VFNMADD231PS  (R12)(SI*1), Z26, Z8
+	VMOVDQU32     256(DI), Z9
 	VPXORD        Z18, Z18, Z18
-	VPDPBUSD      256(DI), Z9, Z18
+	VPDPBUSD      256(R10), Z9, Z18
 	VPXORD        Z19, Z19, Z19
-	VPDPBUSD      256(DI)(R10*1), Z9, Z19
+	VPDPBUSD      256(R10)(CX*1), Z9, Z19
 	VPXORD        Z20, Z20, Z20
-	VPDPBUSD      256(DI)(R10*2), Z9, Z20
+	VPDPBUSD      256(R10)(CX*2), Z9, Z20
 	VPXORD        Z21, Z21, Z21
-	VPDPBUSD      256(DI)(SI*1), Z9, Z21
+	VPDPBUSD      256(R10)(DX*1), Z9, Z21
 	VPXORD        Z22, Z22, Z22
-	VPDPBUSD      256(DI)(R10*4), Z9, Z22
+	VPDPBUSD      256(R10)(CX*4), Z9, Z22
 	VPXORD        Z23, Z23, Z23
-	VPDPBUSD      256(DI)(R12*1), Z9, Z23
+	VPDPBUSD      256(R10)(BX*1), Z9, Z23
 	VPXORD        Z24, Z24, Z24
-	VPDPBUSD      256(DI)(SI*2), Z9, Z24
+	VPDPBUSD      256(R10)(DX*2), Z9, Z24
 	VPXORD        Z25, Z25, Z25
-	VPDPBUSD      256(DI)(R13*1), Z9, Z25
-	VMOVDQU32     320(CX), Z9
-	VPDPBUSD      320(DI), Z9, Z18
-	VPDPBUSD      320(DI)(R10*1), Z9, Z19
-	VPDPBUSD      320(DI)(R10*2), Z9, Z20
-	VPDPBUSD      320(DI)(SI*1), Z9, Z21
-	VPDPBUSD      320(DI)(R10*4), Z9, Z22
-	VPDPBUSD      320(DI)(R12*1), Z9, Z23
-	VPDPBUSD      320(DI)(SI*2), Z9, Z24
-	VPDPBUSD      320(DI)(R13*1), Z9, Z25
-	VMOVDQU32     384(CX), Z9
-	VPDPBUSD      384(DI), Z9, Z18
-	VPDPBUSD      384(DI)(R10*1), Z9, Z19
-	VPDPBUSD      384(DI)(R10*2), Z9, Z20
-	VPDPBUSD      384(DI)(SI*1), Z9, Z21
-	VPDPBUSD      384(DI)(R10*4), Z9, Z22
-	VPDPBUSD      384(DI)(R12*1), Z9, Z23
-	VPDPBUSD      384(DI)(SI*2), Z9, Z24
-	VPDPBUSD      384(DI)(R13*1), Z9, Z25
-	VMOVDQU32     448(CX), Z9
-	VPDPBUSD      448(DI), Z9, Z18
-	VPDPBUSD      448(DI)(R10*1), Z9, Z19
-	VPDPBUSD      448(DI)(R10*2), Z9, Z20
-	VPDPBUSD      448(DI)(SI*1), Z9, Z21
-	VPDPBUSD      448(DI)(R10*4), Z9, Z22
-	VPDPBUSD      448(DI)(R12*1), Z9, Z23
-	VPDPBUSD      448(DI)(SI*2), Z9, Z24
-	VPDPBUSD      448(DI)(R13*1), Z9, Z25
+	VPDPBUSD      256(R10)(SI*1), Z9, Z25
+	VMOVDQU32     320(DI), Z9
+	VPDPBUSD      320(R10), Z9, Z18
+	VPDPBUSD      320(R10)(CX*1), Z9, Z19
+	VPDPBUSD      320(R10)(CX*2), Z9, Z20
+	VPDPBUSD      320(R10)(DX*1), Z9, Z21
+	VPDPBUSD      320(R10)(CX*4), Z9, Z22
+	VPDPBUSD      320(R10)(BX*1), Z9, Z23
+	VPDPBUSD      320(R10)(DX*2), Z9, Z24
+	VPDPBUSD      320(R10)(SI*1), Z9, Z25
+	VMOVDQU32     384(DI), Z9
+	VPDPBUSD      384(R10), Z9, Z18
+	VPDPBUSD      384(R10)(CX*1), Z9, Z19
+	VPDPBUSD      384(R10)(CX*2), Z9, Z20
+	VPDPBUSD      384(R10)(DX*1), Z9, Z21
+	VPDPBUSD      384(R10)(CX*4), Z9, Z22
+	VPDPBUSD      384(R10)(BX*1), Z9, Z23
+	VPDPBUSD      384(R10)(DX*2), Z9, Z24
+	VPDPBUSD      384(R10)(SI*1), Z9, Z25
+	VMOVDQU32     448(DI), Z9
+	VPDPBUSD      448(R10), Z9, Z18
+	VPDPBUSD      448(R10)(CX*1), Z9, Z19
+	VPDPBUSD      448(R10)(CX*2), Z9, Z20
+	VPDPBUSD      448(R10)(DX*1), Z9, Z21
+	VPDPBUSD      448(R10)(CX*4), Z9, Z22
+	VPDPBUSD      448(R10)(BX*1), Z9, Z23
+	VPDPBUSD      448(R10)(DX*2), Z9, Z24
+	VPDPBUSD      448(R10)(SI*1), Z9, Z25
 	VMOVDQU32     blocksAlternate1<>+0(SB), Z9
-	VMOVUPS       (DX), Z26
-	VPERMI2PS     64(DX), Z26, Z9
+	VMOVUPS       (R8), Z26
+	VPERMI2PS     64(R8), Z26, Z9
 	VMOVDQU32     blocksAlternate1<>+0(SB), Z26
-	VMOVUPS       (BX), Z27
-	VPERMI2PS     64(BX), Z27, Z26
+	VMOVUPS       (R9), Z27
+	VPERMI2PS     64(R9), Z27, Z26
 	VMULPS        Z0, Z26, Z26
 	VCVTDQ2PS     Z18, Z18
-	VMULPS        (R8), Z9, Z27
+	VMULPS        (R11), Z9, Z27
 	VFMADD231PS   Z27, Z18, Z1
-	VFNMADD231PS  64(R9), Z26, Z1
+	VFNMADD231PS  64(R12), Z26, Z1
 	VCVTDQ2PS     Z19, Z19
-	VMULPS        (R8)(R10*1), Z9, Z27
+	VMULPS        (R11)(CX*1), Z9, Z27
 	VFMADD231PS   Z27, Z19, Z2
-	VFNMADD231PS  64(R9)(R10*1), Z26, Z2
+	VFNMADD231PS  64(R12)(CX*1), Z26, Z2
 	VCVTDQ2PS     Z20, Z20
-	VMULPS        (R8)(R10*2), Z9, Z27
+	VMULPS        (R11)(CX*2), Z9, Z27
 	VFMADD231PS   Z27, Z20, Z3
-	VFNMADD231PS  64(R9)(R10*2), Z26, Z3
+	VFNMADD231PS  64(R12)(CX*2), Z26, Z3
 	VCVTDQ2PS     Z21, Z21
-	VMULPS        (R8)(SI*1), Z9, Z27
+	VMULPS        (R11)(DX*1), Z9, Z27
 	VFMADD231PS   Z27, Z21, Z4
-	VFNMADD231PS  64(R9)(SI*1), Z26, Z4
+	VFNMADD231PS  64(R12)(DX*1), Z26, Z4
 	VCVTDQ2PS     Z22, Z22
-	VMULPS        (R8)(R10*4), Z9, Z27
+	VMULPS        (R11)(CX*4), Z9, Z27
 	VFMADD231PS   Z27, Z22, Z5
-	VFNMADD231PS  64(R9)(R10*4), Z26, Z5
+	VFNMADD231PS  64(R12)(CX*4), Z26, Z5
 	VCVTDQ2PS     Z23, Z23
-	VMULPS        (R8)(R12*1), Z9, Z27
+	VMULPS        (R11)(BX*1), Z9, Z27
 	VFMADD231PS   Z27, Z23, Z6
-	VFNMADD231PS  64(R9)(R12*1), Z26, Z6
+	VFNMADD231PS  64(R12)(BX*1), Z26, Z6
 	VCVTDQ2PS     Z24, Z24
-	VMULPS        (R8)(SI*2), Z9, Z27
+	VMULPS        (R11)(DX*2), Z9, Z27
 	VFMADD231PS   Z27, Z24, Z7
-	VFNMADD231PS  64(R9)(SI*2), Z26, Z7
+	VFNMADD231PS  64(R12)(DX*2), Z26, Z7
 	VCVTDQ2PS     Z25, Z25
-	VMULPS        (R8)(R13*1), Z9, Z9
+	VMULPS        (R11)(SI*1), Z9, Z9
 	VFMADD231PS   Z9, Z25, Z8
-	VFNMADD231PS  64(R9)(R13*1), Z26, Z8
-	ADDQ          $0x00000200, CX
+	VFNMADD231PS  64(R12)(SI*1), Z26, Z8
 	ADDQ          $0x00000200, DI
-	ADDQ          $0x40, R8
-	ADDQ          $0x00000080, DX
-	ADDQ          $0x00000080, BX
+	ADDQ          $0x00000200, R10
+	ADDQ          $0x40, R11
+	ADDQ          $0x00000080, R8
 	ADDQ          $0x00000080, R9
-	DECQ          R11
+	ADDQ          $0x00000080, R12
+	DECQ          R13
 	JNE           chunk
-	VEXTRACTF64X4 $0x01, Z1, Y0
-	VADDPS        Y0, Y1, Y1
-	VEXTRACTF128  $0x01, Y1, X0
-	VADDPS        X0, X1, X1
-	VMOVHLPS      X1, X1, X0
-	VADDPS        X0, X1, X1
-	VMOVSHDUP     X1, X0
-	VADDSS        X0, X1, X1
+	VEXTRACTF64X4 $0x01, Z1, Y9
+	VADDPS        Y9, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X9
+	VADDPS        X9, X1, X1
+	VMOVHLPS      X1, X1, X9
+	VADDPS        X9, X1, X1
+	VMOVSHDUP     X1, X9
+	VADDSS        X9, X1, X1
 	VMOVSS        X1, (AX)
-	VEXTRACTF64X4 $0x01, Z2, Y0
-	VADDPS        Y0, Y2, Y2
-	VEXTRACTF128  $0x01, Y2, X0
-	VADDPS        X0, X2, X2
-	VMOVHLPS      X2, X2, X0
-	VADDPS        X0, X2, X2
-	VMOVSHDUP     X2, X0
-	VADDSS        X0, X2, X2
+	VEXTRACTF64X4 $0x01, Z2, Y9
+	VADDPS        Y9, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X9
+	VADDPS        X9, X2, X2
+	VMOVHLPS      X2, X2, X9
+	VADDPS        X9, X2, X2
+	VMOVSHDUP     X2, X9
+	VADDSS        X9, X2, X2
 	VMOVSS        X2, 4(AX)
-	VEXTRACTF64X4 $0x01, Z3, Y0
-	VADDPS        Y0, Y3, Y3
-	VEXTRACTF128  $0x01, Y3, X0
-	VADDPS        X0, X3, X3
-	VMOVHLPS      X3, X3, X0
-	VADDPS        X0, X3, X3
-	VMOVSHDUP     X3, X0
-	VADDSS        X0, X3, X3
+	VEXTRACTF64X4 $0x01, Z3, Y9
+	VADDPS        Y9, Y3, Y3
+	VEXTRACTF128  $0x01, Y3, X9
+	VADDPS        X9, X3, X3
+	VMOVHLPS      X3, X3, X9
+	VADDPS        X9, X3, X3
+	VMOVSHDUP     X3, X9
+	VADDSS        X9, X3, X3
 	VMOVSS        X3, 8(AX)
-	VEXTRACTF64X4 $0x01, Z4, Y0
-	VADDPS        Y0, Y4, Y4
-	VEXTRACTF128  $0x01, Y4, X0
-	VADDPS        X0, X4, X4
-	VMOVHLPS      X4, X4, X0
-	VADDPS        X0, X4, X4
-	VMOVSHDUP     X4, X0
-	VADDSS        X0, X4, X4
+	VEXTRACTF64X4 $0x01, Z4, Y9
+	VADDPS        Y9, Y4, Y4
+	VEXTRACTF128  $0x01, Y4, X9
+	VADDPS        X9, X4, X4
+	VMOVHLPS      X4, X4, X9
+	VADDPS        X9, X4, X4
+	VMOVSHDUP     X4, X9
+	VADDSS        X9, X4, X4
 	VMOVSS        X4, 12(AX)
-	VEXTRACTF64X4 $0x01, Z5, Y0
-	VADDPS        Y0, Y5, Y5
-	VEXTRACTF128  $0x01, Y5, X0
-	VADDPS        X0, X5, X5
-	VMOVHLPS      X5, X5, X0
-	VADDPS        X0, X5, X5
-	VMOVSHDUP     X5, X0
-	VADDSS        X0, X5, X5
+	VEXTRACTF64X4 $0x01, Z5, Y9
+	VADDPS        Y9, Y5, Y5
+	VEXTRACTF128  $0x01, Y5, X9
+	VADDPS        X9, X5, X5
+	VMOVHLPS      X5, X5, X9
+	VADDPS        X9, X5, X5
+	VMOVSHDUP     X5, X9
+	VADDSS        X9, X5, X5
 	VMOVSS        X5, 16(AX)
-	VEXTRACTF64X4 $0x01, Z6, Y0
-	VADDPS        Y0, Y6, Y6
-	VEXTRACTF128  $0x01, Y6, X0
-	VADDPS        X0, X6, X6
-	VMOVHLPS      X6, X6, X0
-	VADDPS        X0, X6, X6
-	VMOVSHDUP     X6, X0
-	VADDSS        X0, X6, X6
+	VEXTRACTF64X4 $0x01, Z6, Y9
+	VADDPS        Y9, Y6, Y6
+	VEXTRACTF128  $0x01, Y6, X9
+	VADDPS        X9, X6, X6
+	VMOVHLPS      X6, X6, X9
+	VADDPS        X9, X6, X6
+	VMOVSHDUP     X6, X9
+	VADDSS        X9, X6, X6
 	VMOVSS        X6, 20(AX)
-	VEXTRACTF64X4 $0x01, Z7, Y0
-	VADDPS        Y0, Y7, Y7
-	VEXTRACTF128  $0x01, Y7, X0
-	VADDPS        X0, X7, X7
-	VMOVHLPS      X7, X7, X0
-	VADDPS        X0, X7, X7
-	VMOVSHDUP     X7, X0
-	VADDSS        X0, X7, X7
+	VEXTRACTF64X4 $0x01, Z7, Y9
+	VADDPS        Y9, Y7, Y7
+	VEXTRACTF128  $0x01, Y7, X9
+	VADDPS        X9, X7, X7
+	VMOVHLPS      X7, X7, X9
+	VADDPS        X9, X7, X7
+	VMOVSHDUP     X7, X9
+	VADDSS        X9, X7, X7
 	VMOVSS        X7, 24(AX)
-	VEXTRACTF64X4 $0x01, Z8, Y0
-	VADDPS        Y0, Y8, Y8
-	VEXTRACTF128  $0x01, Y8, X0
-	VADDPS        X0, X8, X8
-	VMOVHLPS      X8, X8, X0
-	VADDPS        X0, X8, X8
-	VMOVSHDUP     X8, X0
-	VADDSS        X0, X8, X8
+	VEXTRACTF64X4 $0x01, Z8, Y9
+	VADDPS        Y9, Y8, Y8
+	VEXTRACTF128  $0x01, Y8, X9
+	VADDPS        X9, X8, X8
+	VMOVHLPS      X8, X8, X9
+	VADDPS        X9, X8, X8
+	VMOVSHDUP     X8, X9
+	VADDSS        X9, X8, X8
 	VMOVSS        X8, 28(AX)
+	ADDQ          $0x20, AX
+	MOVQ          apart+88(FP), DI
+	ADDQ          DI, q+8(FP)
+	ADDQ          DI, a+16(FP)
+	ADDQ          DI, least+24(FP)
+	DECQ          weights+80(FP)
+	JNE           row
 	VZEROUPPER
 	RET

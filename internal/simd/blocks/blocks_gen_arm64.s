@@ -6883,8 +6883,8 @@ block:
 	// 128 values: 16 vector instructions, 16 loads and stores, 4 others
 	RET
 
-// func products16x1SDOT(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
-TEXT ·products16x1SDOT(SB), NOSPLIT, $0-80
+// func products16x1SDOT(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
+TEXT ·products16x1SDOT(SB), NOSPLIT, $0-96
 	MOVD sums+0(FP), R0
 	MOVD q+8(FP), R1
 	MOVD a+16(FP), R2
@@ -6895,7 +6895,22 @@ TEXT ·products16x1SDOT(SB), NOSPLIT, $0-80
 	MOVD sum+56(FP), R7
 	MOVD stride+64(FP), R8
 	MOVD n+72(FP), R9
+	MOVD weights+80(FP), R10
+	MOVD apart+88(FP), R11
 	FMOVS (R4), F0
+	MOVD R1, R23
+	MOVD R2, R24
+	MOVD R3, R25
+
+	PCALIGN $16
+row:
+	MOVD R23, R1
+	MOVD R24, R2
+	MOVD R25, R3
+	MOVD x+40(FP), R5
+	MOVD scale+48(FP), R6
+	MOVD sum+56(FP), R7
+	MOVD n+72(FP), R9
 	WORD $0x4f000401 // movi v1.4s, #0x0
 
 	PCALIGN $16
@@ -7063,11 +7078,17 @@ chunk:
 	// 512 values: 96 vector instructions, 56 loads and stores, 8 others
 	WORD $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
 	WORD $0x7e30d821 // faddp s1, v1.2s
-	FMOVS.P F1, 4(R0)
+	FMOVS F1, 0(R0)
+	ADD $32, R0, R0
+	ADD R11, R23, R23
+	ADD R11, R24, R24
+	ADD R11, R25, R25
+	SUBS $1, R10, R10
+	BNE row
 	RET
 
-// func products16x2SDOT(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
-TEXT ·products16x2SDOT(SB), NOSPLIT, $0-80
+// func products16x2SDOT(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
+TEXT ·products16x2SDOT(SB), NOSPLIT, $0-96
 	MOVD sums+0(FP), R0
 	MOVD q+8(FP), R1
 	MOVD a+16(FP), R2
@@ -7078,11 +7099,26 @@ TEXT ·products16x2SDOT(SB), NOSPLIT, $0-80
 	MOVD sum+56(FP), R7
 	MOVD stride+64(FP), R8
 	MOVD n+72(FP), R9
+	MOVD weights+80(FP), R10
+	MOVD apart+88(FP), R11
 	FMOVS (R4), F0
+	MOVD R1, R23
+	MOVD R2, R24
+	MOVD R3, R25
+
+	PCALIGN $16
+row:
+	MOVD R23, R1
+	MOVD R24, R2
+	MOVD R25, R3
+	MOVD x+40(FP), R5
+	MOVD scale+48(FP), R6
+	MOVD sum+56(FP), R7
+	MOVD n+72(FP), R9
 	WORD $0x4f000401 // movi v1.4s, #0x0
-	ADD R8, R5, R10
-	ADD R8, R6, R13
-	ADD R8, R7, R16
+	ADD R8, R5, R12
+	ADD R8, R6, R15
+	ADD R8, R7, R19
 	WORD $0x4f000402 // movi v2.4s, #0x0
 
 	PCALIGN $16
@@ -7099,56 +7135,56 @@ chunk:
 	FLDPQ 0(R5), (F13, F14)
 	WORD $0x4e8d9563 // sdot v3.4s, v11.16b, v13.16b
 	WORD $0x4e8e9584 // sdot v4.4s, v12.16b, v14.16b
-	FLDPQ 0(R10), (F14, F13)
+	FLDPQ 0(R12), (F14, F13)
 	WORD $0x4e8e9567 // sdot v7.4s, v11.16b, v14.16b
 	WORD $0x4e8d9588 // sdot v8.4s, v12.16b, v13.16b
 	FLDPQ 32(R1), (F12, F11)
 	FLDPQ 32(R5), (F13, F14)
 	WORD $0x4e8d9585 // sdot v5.4s, v12.16b, v13.16b
 	WORD $0x4e8e9566 // sdot v6.4s, v11.16b, v14.16b
-	FLDPQ 32(R10), (F14, F13)
+	FLDPQ 32(R12), (F14, F13)
 	WORD $0x4e8e9589 // sdot v9.4s, v12.16b, v14.16b
 	WORD $0x4e8d956a // sdot v10.4s, v11.16b, v13.16b
 	FLDPQ 64(R1), (F11, F12)
 	FLDPQ 64(R5), (F13, F14)
 	WORD $0x4e8d9563 // sdot v3.4s, v11.16b, v13.16b
 	WORD $0x4e8e9584 // sdot v4.4s, v12.16b, v14.16b
-	FLDPQ 64(R10), (F14, F13)
+	FLDPQ 64(R12), (F14, F13)
 	WORD $0x4e8e9567 // sdot v7.4s, v11.16b, v14.16b
 	WORD $0x4e8d9588 // sdot v8.4s, v12.16b, v13.16b
 	FLDPQ 96(R1), (F12, F11)
 	FLDPQ 96(R5), (F13, F14)
 	WORD $0x4e8d9585 // sdot v5.4s, v12.16b, v13.16b
 	WORD $0x4e8e9566 // sdot v6.4s, v11.16b, v14.16b
-	FLDPQ 96(R10), (F14, F13)
+	FLDPQ 96(R12), (F14, F13)
 	WORD $0x4e8e9589 // sdot v9.4s, v12.16b, v14.16b
 	WORD $0x4e8d956a // sdot v10.4s, v11.16b, v13.16b
 	FLDPQ 128(R1), (F11, F12)
 	FLDPQ 128(R5), (F13, F14)
 	WORD $0x4e8d9563 // sdot v3.4s, v11.16b, v13.16b
 	WORD $0x4e8e9584 // sdot v4.4s, v12.16b, v14.16b
-	FLDPQ 128(R10), (F14, F13)
+	FLDPQ 128(R12), (F14, F13)
 	WORD $0x4e8e9567 // sdot v7.4s, v11.16b, v14.16b
 	WORD $0x4e8d9588 // sdot v8.4s, v12.16b, v13.16b
 	FLDPQ 160(R1), (F12, F11)
 	FLDPQ 160(R5), (F13, F14)
 	WORD $0x4e8d9585 // sdot v5.4s, v12.16b, v13.16b
 	WORD $0x4e8e9566 // sdot v6.4s, v11.16b, v14.16b
-	FLDPQ 160(R10), (F14, F13)
+	FLDPQ 160(R12), (F14, F13)
 	WORD $0x4e8e9589 // sdot v9.4s, v12.16b, v14.16b
 	WORD $0x4e8d956a // sdot v10.4s, v11.16b, v13.16b
 	FLDPQ 192(R1), (F11, F12)
 	FLDPQ 192(R5), (F13, F14)
 	WORD $0x4e8d9563 // sdot v3.4s, v11.16b, v13.16b
 	WORD $0x4e8e9584 // sdot v4.4s, v12.16b, v14.16b
-	FLDPQ 192(R10), (F14, F13)
+	FLDPQ 192(R12), (F14, F13)
 	WORD $0x4e8e9567 // sdot v7.4s, v11.16b, v14.16b
 	WORD $0x4e8d9588 // sdot v8.4s, v12.16b, v13.16b
 	FLDPQ 224(R1), (F12, F11)
 	FLDPQ 224(R5), (F13, F14)
 	WORD $0x4e8d9585 // sdot v5.4s, v12.16b, v13.16b
 	WORD $0x4e8e9566 // sdot v6.4s, v11.16b, v14.16b
-	FLDPQ 224(R10), (F14, F13)
+	FLDPQ 224(R12), (F14, F13)
 	WORD $0x4e8e9589 // sdot v9.4s, v12.16b, v14.16b
 	WORD $0x4e8d956a // sdot v10.4s, v11.16b, v13.16b
 	FLDPQ 0(R2), (F11, F12)
@@ -7171,8 +7207,8 @@ chunk:
 	WORD $0x6e2cde10 // fmul v16.4s, v16.4s, v12.4s
 	WORD $0x4eb2cdc1 // fmls v1.4s, v14.4s, v18.4s
 	WORD $0x4e30cc81 // fmla v1.4s, v4.4s, v16.4s
-	FLDPQ 0(R13), (F18, F16)
-	FLDPQ 0(R16), (F4, F17)
+	FLDPQ 0(R15), (F18, F16)
+	FLDPQ 0(R19), (F4, F17)
 	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD $0x6e2bde52 // fmul v18.4s, v18.4s, v11.4s
 	WORD $0x4ea4cda2 // fmls v2.4s, v13.4s, v4.4s
@@ -7201,8 +7237,8 @@ chunk:
 	WORD $0x6e2dde10 // fmul v16.4s, v16.4s, v13.4s
 	WORD $0x4ea4cd61 // fmls v1.4s, v11.4s, v4.4s
 	WORD $0x4e30ccc1 // fmla v1.4s, v6.4s, v16.4s
-	FLDPQ 32(R13), (F4, F16)
-	FLDPQ 32(R16), (F6, F8)
+	FLDPQ 32(R15), (F4, F16)
+	FLDPQ 32(R19), (F6, F8)
 	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD $0x6e2edc84 // fmul v4.4s, v4.4s, v14.4s
 	WORD $0x4ea6cd82 // fmls v2.4s, v12.4s, v6.4s
@@ -7223,56 +7259,56 @@ chunk:
 	FLDPQ 256(R5), (F17, F5)
 	WORD $0x4e91948b // sdot v11.4s, v4.16b, v17.16b
 	WORD $0x4e85952c // sdot v12.4s, v9.16b, v5.16b
-	FLDPQ 256(R10), (F5, F17)
+	FLDPQ 256(R12), (F5, F17)
 	WORD $0x4e859488 // sdot v8.4s, v4.16b, v5.16b
 	WORD $0x4e919530 // sdot v16.4s, v9.16b, v17.16b
 	FLDPQ 288(R1), (F9, F4)
 	FLDPQ 288(R5), (F17, F5)
 	WORD $0x4e91952d // sdot v13.4s, v9.16b, v17.16b
 	WORD $0x4e85948e // sdot v14.4s, v4.16b, v5.16b
-	FLDPQ 288(R10), (F5, F17)
+	FLDPQ 288(R12), (F5, F17)
 	WORD $0x4e85952a // sdot v10.4s, v9.16b, v5.16b
 	WORD $0x4e919486 // sdot v6.4s, v4.16b, v17.16b
 	FLDPQ 320(R1), (F4, F9)
 	FLDPQ 320(R5), (F17, F5)
 	WORD $0x4e91948b // sdot v11.4s, v4.16b, v17.16b
 	WORD $0x4e85952c // sdot v12.4s, v9.16b, v5.16b
-	FLDPQ 320(R10), (F5, F17)
+	FLDPQ 320(R12), (F5, F17)
 	WORD $0x4e859488 // sdot v8.4s, v4.16b, v5.16b
 	WORD $0x4e919530 // sdot v16.4s, v9.16b, v17.16b
 	FLDPQ 352(R1), (F9, F4)
 	FLDPQ 352(R5), (F17, F5)
 	WORD $0x4e91952d // sdot v13.4s, v9.16b, v17.16b
 	WORD $0x4e85948e // sdot v14.4s, v4.16b, v5.16b
-	FLDPQ 352(R10), (F5, F17)
+	FLDPQ 352(R12), (F5, F17)
 	WORD $0x4e85952a // sdot v10.4s, v9.16b, v5.16b
 	WORD $0x4e919486 // sdot v6.4s, v4.16b, v17.16b
 	FLDPQ 384(R1), (F4, F9)
 	FLDPQ 384(R5), (F17, F5)
 	WORD $0x4e91948b // sdot v11.4s, v4.16b, v17.16b
 	WORD $0x4e85952c // sdot v12.4s, v9.16b, v5.16b
-	FLDPQ 384(R10), (F5, F17)
+	FLDPQ 384(R12), (F5, F17)
 	WORD $0x4e859488 // sdot v8.4s, v4.16b, v5.16b
 	WORD $0x4e919530 // sdot v16.4s, v9.16b, v17.16b
 	FLDPQ 416(R1), (F9, F4)
 	FLDPQ 416(R5), (F17, F5)
 	WORD $0x4e91952d // sdot v13.4s, v9.16b, v17.16b
 	WORD $0x4e85948e // sdot v14.4s, v4.16b, v5.16b
-	FLDPQ 416(R10), (F5, F17)
+	FLDPQ 416(R12), (F5, F17)
 	WORD $0x4e85952a // sdot v10.4s, v9.16b, v5.16b
 	WORD $0x4e919486 // sdot v6.4s, v4.16b, v17.16b
 	FLDPQ 448(R1), (F4, F9)
 	FLDPQ 448(R5), (F17, F5)
 	WORD $0x4e91948b // sdot v11.4s, v4.16b, v17.16b
 	WORD $0x4e85952c // sdot v12.4s, v9.16b, v5.16b
-	FLDPQ 448(R10), (F5, F17)
+	FLDPQ 448(R12), (F5, F17)
 	WORD $0x4e859488 // sdot v8.4s, v4.16b, v5.16b
 	WORD $0x4e919530 // sdot v16.4s, v9.16b, v17.16b
 	FLDPQ 480(R1), (F9, F4)
 	FLDPQ 480(R5), (F17, F5)
 	WORD $0x4e91952d // sdot v13.4s, v9.16b, v17.16b
 	WORD $0x4e85948e // sdot v14.4s, v4.16b, v5.16b
-	FLDPQ 480(R10), (F5, F17)
+	FLDPQ 480(R12), (F5, F17)
 	WORD $0x4e85952a // sdot v10.4s, v9.16b, v5.16b
 	WORD $0x4e919486 // sdot v6.4s, v4.16b, v17.16b
 	FLDPQ 0(R2), (F4, F9)
@@ -7295,8 +7331,8 @@ chunk:
 	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
 	WORD $0x4ea3cca1 // fmls v1.4s, v5.4s, v3.4s
 	WORD $0x4e27cd81 // fmla v1.4s, v12.4s, v7.4s
-	FLDPQ 0(R13), (F3, F7)
-	FLDPQ 64(R16), (F12, F15)
+	FLDPQ 0(R15), (F3, F7)
+	FLDPQ 64(R19), (F12, F15)
 	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
 	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
 	WORD $0x4eacce22 // fmls v2.4s, v17.4s, v12.4s
@@ -7325,8 +7361,8 @@ chunk:
 	WORD $0x6e31dce7 // fmul v7.4s, v7.4s, v17.4s
 	WORD $0x4eaccc81 // fmls v1.4s, v4.4s, v12.4s
 	WORD $0x4e27cdc1 // fmla v1.4s, v14.4s, v7.4s
-	FLDPQ 32(R13), (F12, F7)
-	FLDPQ 96(R16), (F14, F16)
+	FLDPQ 32(R15), (F12, F7)
+	FLDPQ 96(R19), (F14, F16)
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x6e25dd8c // fmul v12.4s, v12.4s, v5.4s
 	WORD $0x4eaecd22 // fmls v2.4s, v9.4s, v14.4s
@@ -7341,22 +7377,28 @@ chunk:
 	ADD $512, R5, R5
 	ADD $64, R6, R6
 	ADD $128, R7, R7
-	ADD $512, R10, R10
-	ADD $64, R13, R13
-	ADD $128, R16, R16
+	ADD $512, R12, R12
+	ADD $64, R15, R15
+	ADD $128, R19, R19
 	SUBS $1, R9, R9
 	BNE chunk
 	// 1024 values: 168 vector instructions, 80 loads and stores, 11 others
 	WORD $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
 	WORD $0x7e30d821 // faddp s1, v1.2s
-	FMOVS.P F1, 4(R0)
+	FMOVS F1, 0(R0)
 	WORD $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
 	WORD $0x7e30d842 // faddp s2, v2.2s
-	FMOVS.P F2, 4(R0)
+	FMOVS F2, 4(R0)
+	ADD $32, R0, R0
+	ADD R11, R23, R23
+	ADD R11, R24, R24
+	ADD R11, R25, R25
+	SUBS $1, R10, R10
+	BNE row
 	RET
 
-// func products16x4SDOT(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
-TEXT ·products16x4SDOT(SB), NOSPLIT, $0-80
+// func products16x4SDOT(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
+TEXT ·products16x4SDOT(SB), NOSPLIT, $0-96
 	MOVD sums+0(FP), R0
 	MOVD q+8(FP), R1
 	MOVD a+16(FP), R2
@@ -7367,19 +7409,34 @@ TEXT ·products16x4SDOT(SB), NOSPLIT, $0-80
 	MOVD sum+56(FP), R7
 	MOVD stride+64(FP), R8
 	MOVD n+72(FP), R9
+	MOVD weights+80(FP), R10
+	MOVD apart+88(FP), R11
 	FMOVS (R4), F0
+	MOVD R1, R23
+	MOVD R2, R24
+	MOVD R3, R25
+
+	PCALIGN $16
+row:
+	MOVD R23, R1
+	MOVD R24, R2
+	MOVD R25, R3
+	MOVD x+40(FP), R5
+	MOVD scale+48(FP), R6
+	MOVD sum+56(FP), R7
+	MOVD n+72(FP), R9
 	WORD $0x4f000401 // movi v1.4s, #0x0
-	ADD R8, R5, R10
-	ADD R8, R6, R13
-	ADD R8, R7, R16
+	ADD R8, R5, R12
+	ADD R8, R6, R15
+	ADD R8, R7, R19
 	WORD $0x4f000402 // movi v2.4s, #0x0
-	ADD R8, R10, R11
+	ADD R8, R12, R13
+	ADD R8, R15, R16
+	ADD R8, R19, R20
+	WORD $0x4f000403 // movi v3.4s, #0x0
 	ADD R8, R13, R14
 	ADD R8, R16, R17
-	WORD $0x4f000403 // movi v3.4s, #0x0
-	ADD R8, R11, R12
-	ADD R8, R14, R15
-	ADD R8, R17, R19
+	ADD R8, R20, R21
 	WORD $0x4f000404 // movi v4.4s, #0x0
 
 	PCALIGN $16
@@ -7404,104 +7461,104 @@ chunk:
 	FLDPQ 0(R5), (F23, F24)
 	WORD $0x4e9796a5 // sdot v5.4s, v21.16b, v23.16b
 	WORD $0x4e9896c6 // sdot v6.4s, v22.16b, v24.16b
-	FLDPQ 0(R10), (F24, F23)
+	FLDPQ 0(R12), (F24, F23)
 	WORD $0x4e9896a9 // sdot v9.4s, v21.16b, v24.16b
 	WORD $0x4e9796ca // sdot v10.4s, v22.16b, v23.16b
-	FLDPQ 0(R11), (F23, F24)
+	FLDPQ 0(R13), (F23, F24)
 	WORD $0x4e9796ad // sdot v13.4s, v21.16b, v23.16b
 	WORD $0x4e9896ce // sdot v14.4s, v22.16b, v24.16b
-	FLDPQ 0(R12), (F24, F23)
+	FLDPQ 0(R14), (F24, F23)
 	WORD $0x4e9896b1 // sdot v17.4s, v21.16b, v24.16b
 	WORD $0x4e9796d2 // sdot v18.4s, v22.16b, v23.16b
 	FLDPQ 32(R1), (F22, F21)
 	FLDPQ 32(R5), (F23, F24)
 	WORD $0x4e9796c7 // sdot v7.4s, v22.16b, v23.16b
 	WORD $0x4e9896a8 // sdot v8.4s, v21.16b, v24.16b
-	FLDPQ 32(R10), (F24, F23)
+	FLDPQ 32(R12), (F24, F23)
 	WORD $0x4e9896cb // sdot v11.4s, v22.16b, v24.16b
 	WORD $0x4e9796ac // sdot v12.4s, v21.16b, v23.16b
-	FLDPQ 32(R11), (F23, F24)
+	FLDPQ 32(R13), (F23, F24)
 	WORD $0x4e9796cf // sdot v15.4s, v22.16b, v23.16b
 	WORD $0x4e9896b0 // sdot v16.4s, v21.16b, v24.16b
-	FLDPQ 32(R12), (F24, F23)
+	FLDPQ 32(R14), (F24, F23)
 	WORD $0x4e9896d3 // sdot v19.4s, v22.16b, v24.16b
 	WORD $0x4e9796b4 // sdot v20.4s, v21.16b, v23.16b
 	FLDPQ 64(R1), (F21, F22)
 	FLDPQ 64(R5), (F23, F24)
 	WORD $0x4e9796a5 // sdot v5.4s, v21.16b, v23.16b
 	WORD $0x4e9896c6 // sdot v6.4s, v22.16b, v24.16b
-	FLDPQ 64(R10), (F24, F23)
+	FLDPQ 64(R12), (F24, F23)
 	WORD $0x4e9896a9 // sdot v9.4s, v21.16b, v24.16b
 	WORD $0x4e9796ca // sdot v10.4s, v22.16b, v23.16b
-	FLDPQ 64(R11), (F23, F24)
+	FLDPQ 64(R13), (F23, F24)
 	WORD $0x4e9796ad // sdot v13.4s, v21.16b, v23.16b
 	WORD $0x4e9896ce // sdot v14.4s, v22.16b, v24.16b
-	FLDPQ 64(R12), (F24, F23)
+	FLDPQ 64(R14), (F24, F23)
 	WORD $0x4e9896b1 // sdot v17.4s, v21.16b, v24.16b
 	WORD $0x4e9796d2 // sdot v18.4s, v22.16b, v23.16b
 	FLDPQ 96(R1), (F22, F21)
 	FLDPQ 96(R5), (F23, F24)
 	WORD $0x4e9796c7 // sdot v7.4s, v22.16b, v23.16b
 	WORD $0x4e9896a8 // sdot v8.4s, v21.16b, v24.16b
-	FLDPQ 96(R10), (F24, F23)
+	FLDPQ 96(R12), (F24, F23)
 	WORD $0x4e9896cb // sdot v11.4s, v22.16b, v24.16b
 	WORD $0x4e9796ac // sdot v12.4s, v21.16b, v23.16b
-	FLDPQ 96(R11), (F23, F24)
+	FLDPQ 96(R13), (F23, F24)
 	WORD $0x4e9796cf // sdot v15.4s, v22.16b, v23.16b
 	WORD $0x4e9896b0 // sdot v16.4s, v21.16b, v24.16b
-	FLDPQ 96(R12), (F24, F23)
+	FLDPQ 96(R14), (F24, F23)
 	WORD $0x4e9896d3 // sdot v19.4s, v22.16b, v24.16b
 	WORD $0x4e9796b4 // sdot v20.4s, v21.16b, v23.16b
 	FLDPQ 128(R1), (F21, F22)
 	FLDPQ 128(R5), (F23, F24)
 	WORD $0x4e9796a5 // sdot v5.4s, v21.16b, v23.16b
 	WORD $0x4e9896c6 // sdot v6.4s, v22.16b, v24.16b
-	FLDPQ 128(R10), (F24, F23)
+	FLDPQ 128(R12), (F24, F23)
 	WORD $0x4e9896a9 // sdot v9.4s, v21.16b, v24.16b
 	WORD $0x4e9796ca // sdot v10.4s, v22.16b, v23.16b
-	FLDPQ 128(R11), (F23, F24)
+	FLDPQ 128(R13), (F23, F24)
 	WORD $0x4e9796ad // sdot v13.4s, v21.16b, v23.16b
 	WORD $0x4e9896ce // sdot v14.4s, v22.16b, v24.16b
-	FLDPQ 128(R12), (F24, F23)
+	FLDPQ 128(R14), (F24, F23)
 	WORD $0x4e9896b1 // sdot v17.4s, v21.16b, v24.16b
 	WORD $0x4e9796d2 // sdot v18.4s, v22.16b, v23.16b
 	FLDPQ 160(R1), (F22, F21)
 	FLDPQ 160(R5), (F23, F24)
 	WORD $0x4e9796c7 // sdot v7.4s, v22.16b, v23.16b
 	WORD $0x4e9896a8 // sdot v8.4s, v21.16b, v24.16b
-	FLDPQ 160(R10), (F24, F23)
+	FLDPQ 160(R12), (F24, F23)
 	WORD $0x4e9896cb // sdot v11.4s, v22.16b, v24.16b
 	WORD $0x4e9796ac // sdot v12.4s, v21.16b, v23.16b
-	FLDPQ 160(R11), (F23, F24)
+	FLDPQ 160(R13), (F23, F24)
 	WORD $0x4e9796cf // sdot v15.4s, v22.16b, v23.16b
 	WORD $0x4e9896b0 // sdot v16.4s, v21.16b, v24.16b
-	FLDPQ 160(R12), (F24, F23)
+	FLDPQ 160(R14), (F24, F23)
 	WORD $0x4e9896d3 // sdot v19.4s, v22.16b, v24.16b
 	WORD $0x4e9796b4 // sdot v20.4s, v21.16b, v23.16b
 	FLDPQ 192(R1), (F21, F22)
 	FLDPQ 192(R5), (F23, F24)
 	WORD $0x4e9796a5 // sdot v5.4s, v21.16b, v23.16b
 	WORD $0x4e9896c6 // sdot v6.4s, v22.16b, v24.16b
-	FLDPQ 192(R10), (F24, F23)
+	FLDPQ 192(R12), (F24, F23)
 	WORD $0x4e9896a9 // sdot v9.4s, v21.16b, v24.16b
 	WORD $0x4e9796ca // sdot v10.4s, v22.16b, v23.16b
-	FLDPQ 192(R11), (F23, F24)
+	FLDPQ 192(R13), (F23, F24)
 	WORD $0x4e9796ad // sdot v13.4s, v21.16b, v23.16b
 	WORD $0x4e9896ce // sdot v14.4s, v22.16b, v24.16b
-	FLDPQ 192(R12), (F24, F23)
+	FLDPQ 192(R14), (F24, F23)
 	WORD $0x4e9896b1 // sdot v17.4s, v21.16b, v24.16b
 	WORD $0x4e9796d2 // sdot v18.4s, v22.16b, v23.16b
 	FLDPQ 224(R1), (F22, F21)
 	FLDPQ 224(R5), (F23, F24)
 	WORD $0x4e9796c7 // sdot v7.4s, v22.16b, v23.16b
 	WORD $0x4e9896a8 // sdot v8.4s, v21.16b, v24.16b
-	FLDPQ 224(R10), (F24, F23)
+	FLDPQ 224(R12), (F24, F23)
 	WORD $0x4e9896cb // sdot v11.4s, v22.16b, v24.16b
 	WORD $0x4e9796ac // sdot v12.4s, v21.16b, v23.16b
-	FLDPQ 224(R11), (F23, F24)
+	FLDPQ 224(R13), (F23, F24)
 	WORD $0x4e9796cf // sdot v15.4s, v22.16b, v23.16b
 	WORD $0x4e9896b0 // sdot v16.4s, v21.16b, v24.16b
-	FLDPQ 224(R12), (F24, F23)
+	FLDPQ 224(R14), (F24, F23)
 	WORD $0x4e9896d3 // sdot v19.4s, v22.16b, v24.16b
 	WORD $0x4e9796b4 // sdot v20.4s, v21.16b, v23.16b
 	FLDPQ 0(R2), (F21, F22)
@@ -7524,8 +7581,8 @@ chunk:
 	WORD $0x6e36df5a // fmul v26.4s, v26.4s, v22.4s
 	WORD $0x4ebccf01 // fmls v1.4s, v24.4s, v28.4s
 	WORD $0x4e3accc1 // fmla v1.4s, v6.4s, v26.4s
-	FLDPQ 0(R13), (F28, F26)
-	FLDPQ 0(R16), (F6, F27)
+	FLDPQ 0(R15), (F28, F26)
+	FLDPQ 0(R19), (F6, F27)
 	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD $0x6e35df9c // fmul v28.4s, v28.4s, v21.4s
 	WORD $0x4ea6cee2 // fmls v2.4s, v23.4s, v6.4s
@@ -7534,8 +7591,8 @@ chunk:
 	WORD $0x6e36df5a // fmul v26.4s, v26.4s, v22.4s
 	WORD $0x4ebbcf02 // fmls v2.4s, v24.4s, v27.4s
 	WORD $0x4e3acd42 // fmla v2.4s, v10.4s, v26.4s
-	FLDPQ 0(R14), (F27, F26)
-	FLDPQ 0(R17), (F10, F6)
+	FLDPQ 0(R16), (F27, F26)
+	FLDPQ 0(R20), (F10, F6)
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x6e35df7b // fmul v27.4s, v27.4s, v21.4s
 	WORD $0x4eaacee3 // fmls v3.4s, v23.4s, v10.4s
@@ -7544,8 +7601,8 @@ chunk:
 	WORD $0x6e36df5a // fmul v26.4s, v26.4s, v22.4s
 	WORD $0x4ea6cf03 // fmls v3.4s, v24.4s, v6.4s
 	WORD $0x4e3acdc3 // fmla v3.4s, v14.4s, v26.4s
-	FLDPQ 0(R15), (F6, F26)
-	FLDPQ 0(R19), (F14, F10)
+	FLDPQ 0(R17), (F6, F26)
+	FLDPQ 0(R21), (F14, F10)
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x6e35dcc6 // fmul v6.4s, v6.4s, v21.4s
 	WORD $0x4eaecee4 // fmls v4.4s, v23.4s, v14.4s
@@ -7574,8 +7631,8 @@ chunk:
 	WORD $0x6e37df5a // fmul v26.4s, v26.4s, v23.4s
 	WORD $0x4eaecea1 // fmls v1.4s, v21.4s, v14.4s
 	WORD $0x4e3acd01 // fmla v1.4s, v8.4s, v26.4s
-	FLDPQ 32(R13), (F14, F26)
-	FLDPQ 32(R16), (F8, F18)
+	FLDPQ 32(R15), (F14, F26)
+	FLDPQ 32(R19), (F8, F18)
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x6e38ddce // fmul v14.4s, v14.4s, v24.4s
 	WORD $0x4ea8cec2 // fmls v2.4s, v22.4s, v8.4s
@@ -7584,8 +7641,8 @@ chunk:
 	WORD $0x6e37df5a // fmul v26.4s, v26.4s, v23.4s
 	WORD $0x4eb2cea2 // fmls v2.4s, v21.4s, v18.4s
 	WORD $0x4e3acd82 // fmla v2.4s, v12.4s, v26.4s
-	FLDPQ 32(R14), (F18, F26)
-	FLDPQ 32(R17), (F12, F8)
+	FLDPQ 32(R16), (F18, F26)
+	FLDPQ 32(R20), (F12, F8)
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x6e38de52 // fmul v18.4s, v18.4s, v24.4s
 	WORD $0x4eaccec3 // fmls v3.4s, v22.4s, v12.4s
@@ -7594,8 +7651,8 @@ chunk:
 	WORD $0x6e37df5a // fmul v26.4s, v26.4s, v23.4s
 	WORD $0x4ea8cea3 // fmls v3.4s, v21.4s, v8.4s
 	WORD $0x4e3ace03 // fmla v3.4s, v16.4s, v26.4s
-	FLDPQ 32(R15), (F8, F26)
-	FLDPQ 32(R19), (F16, F12)
+	FLDPQ 32(R17), (F8, F26)
+	FLDPQ 32(R21), (F16, F12)
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x6e38dd08 // fmul v8.4s, v8.4s, v24.4s
 	WORD $0x4eb0cec4 // fmls v4.4s, v22.4s, v16.4s
@@ -7624,104 +7681,104 @@ chunk:
 	FLDPQ 256(R5), (F27, F13)
 	WORD $0x4e9b94d5 // sdot v21.4s, v6.16b, v27.16b
 	WORD $0x4e8d9636 // sdot v22.4s, v17.16b, v13.16b
-	FLDPQ 256(R10), (F13, F27)
+	FLDPQ 256(R12), (F13, F27)
 	WORD $0x4e8d94cc // sdot v12.4s, v6.16b, v13.16b
 	WORD $0x4e9b963a // sdot v26.4s, v17.16b, v27.16b
-	FLDPQ 256(R11), (F27, F13)
+	FLDPQ 256(R13), (F27, F13)
 	WORD $0x4e9b94c8 // sdot v8.4s, v6.16b, v27.16b
 	WORD $0x4e8d9633 // sdot v19.4s, v17.16b, v13.16b
-	FLDPQ 256(R12), (F13, F27)
+	FLDPQ 256(R14), (F13, F27)
 	WORD $0x4e8d94ce // sdot v14.4s, v6.16b, v13.16b
 	WORD $0x4e9b962b // sdot v11.4s, v17.16b, v27.16b
 	FLDPQ 288(R1), (F17, F6)
 	FLDPQ 288(R5), (F27, F13)
 	WORD $0x4e9b9637 // sdot v23.4s, v17.16b, v27.16b
 	WORD $0x4e8d94d8 // sdot v24.4s, v6.16b, v13.16b
-	FLDPQ 288(R10), (F13, F27)
+	FLDPQ 288(R12), (F13, F27)
 	WORD $0x4e8d9634 // sdot v20.4s, v17.16b, v13.16b
 	WORD $0x4e9b94d0 // sdot v16.4s, v6.16b, v27.16b
-	FLDPQ 288(R11), (F27, F13)
+	FLDPQ 288(R13), (F27, F13)
 	WORD $0x4e9b9632 // sdot v18.4s, v17.16b, v27.16b
 	WORD $0x4e8d94cf // sdot v15.4s, v6.16b, v13.16b
-	FLDPQ 288(R12), (F13, F27)
+	FLDPQ 288(R14), (F13, F27)
 	WORD $0x4e8d962a // sdot v10.4s, v17.16b, v13.16b
 	WORD $0x4e9b94c7 // sdot v7.4s, v6.16b, v27.16b
 	FLDPQ 320(R1), (F6, F17)
 	FLDPQ 320(R5), (F27, F13)
 	WORD $0x4e9b94d5 // sdot v21.4s, v6.16b, v27.16b
 	WORD $0x4e8d9636 // sdot v22.4s, v17.16b, v13.16b
-	FLDPQ 320(R10), (F13, F27)
+	FLDPQ 320(R12), (F13, F27)
 	WORD $0x4e8d94cc // sdot v12.4s, v6.16b, v13.16b
 	WORD $0x4e9b963a // sdot v26.4s, v17.16b, v27.16b
-	FLDPQ 320(R11), (F27, F13)
+	FLDPQ 320(R13), (F27, F13)
 	WORD $0x4e9b94c8 // sdot v8.4s, v6.16b, v27.16b
 	WORD $0x4e8d9633 // sdot v19.4s, v17.16b, v13.16b
-	FLDPQ 320(R12), (F13, F27)
+	FLDPQ 320(R14), (F13, F27)
 	WORD $0x4e8d94ce // sdot v14.4s, v6.16b, v13.16b
 	WORD $0x4e9b962b // sdot v11.4s, v17.16b, v27.16b
 	FLDPQ 352(R1), (F17, F6)
 	FLDPQ 352(R5), (F27, F13)
 	WORD $0x4e9b9637 // sdot v23.4s, v17.16b, v27.16b
 	WORD $0x4e8d94d8 // sdot v24.4s, v6.16b, v13.16b
-	FLDPQ 352(R10), (F13, F27)
+	FLDPQ 352(R12), (F13, F27)
 	WORD $0x4e8d9634 // sdot v20.4s, v17.16b, v13.16b
 	WORD $0x4e9b94d0 // sdot v16.4s, v6.16b, v27.16b
-	FLDPQ 352(R11), (F27, F13)
+	FLDPQ 352(R13), (F27, F13)
 	WORD $0x4e9b9632 // sdot v18.4s, v17.16b, v27.16b
 	WORD $0x4e8d94cf // sdot v15.4s, v6.16b, v13.16b
-	FLDPQ 352(R12), (F13, F27)
+	FLDPQ 352(R14), (F13, F27)
 	WORD $0x4e8d962a // sdot v10.4s, v17.16b, v13.16b
 	WORD $0x4e9b94c7 // sdot v7.4s, v6.16b, v27.16b
 	FLDPQ 384(R1), (F6, F17)
 	FLDPQ 384(R5), (F27, F13)
 	WORD $0x4e9b94d5 // sdot v21.4s, v6.16b, v27.16b
 	WORD $0x4e8d9636 // sdot v22.4s, v17.16b, v13.16b
-	FLDPQ 384(R10), (F13, F27)
+	FLDPQ 384(R12), (F13, F27)
 	WORD $0x4e8d94cc // sdot v12.4s, v6.16b, v13.16b
 	WORD $0x4e9b963a // sdot v26.4s, v17.16b, v27.16b
-	FLDPQ 384(R11), (F27, F13)
+	FLDPQ 384(R13), (F27, F13)
 	WORD $0x4e9b94c8 // sdot v8.4s, v6.16b, v27.16b
 	WORD $0x4e8d9633 // sdot v19.4s, v17.16b, v13.16b
-	FLDPQ 384(R12), (F13, F27)
+	FLDPQ 384(R14), (F13, F27)
 	WORD $0x4e8d94ce // sdot v14.4s, v6.16b, v13.16b
 	WORD $0x4e9b962b // sdot v11.4s, v17.16b, v27.16b
 	FLDPQ 416(R1), (F17, F6)
 	FLDPQ 416(R5), (F27, F13)
 	WORD $0x4e9b9637 // sdot v23.4s, v17.16b, v27.16b
 	WORD $0x4e8d94d8 // sdot v24.4s, v6.16b, v13.16b
-	FLDPQ 416(R10), (F13, F27)
+	FLDPQ 416(R12), (F13, F27)
 	WORD $0x4e8d9634 // sdot v20.4s, v17.16b, v13.16b
 	WORD $0x4e9b94d0 // sdot v16.4s, v6.16b, v27.16b
-	FLDPQ 416(R11), (F27, F13)
+	FLDPQ 416(R13), (F27, F13)
 	WORD $0x4e9b9632 // sdot v18.4s, v17.16b, v27.16b
 	WORD $0x4e8d94cf // sdot v15.4s, v6.16b, v13.16b
-	FLDPQ 416(R12), (F13, F27)
+	FLDPQ 416(R14), (F13, F27)
 	WORD $0x4e8d962a // sdot v10.4s, v17.16b, v13.16b
 	WORD $0x4e9b94c7 // sdot v7.4s, v6.16b, v27.16b
 	FLDPQ 448(R1), (F6, F17)
 	FLDPQ 448(R5), (F27, F13)
 	WORD $0x4e9b94d5 // sdot v21.4s, v6.16b, v27.16b
 	WORD $0x4e8d9636 // sdot v22.4s, v17.16b, v13.16b
-	FLDPQ 448(R10), (F13, F27)
+	FLDPQ 448(R12), (F13, F27)
 	WORD $0x4e8d94cc // sdot v12.4s, v6.16b, v13.16b
 	WORD $0x4e9b963a // sdot v26.4s, v17.16b, v27.16b
-	FLDPQ 448(R11), (F27, F13)
+	FLDPQ 448(R13), (F27, F13)
 	WORD $0x4e9b94c8 // sdot v8.4s, v6.16b, v27.16b
 	WORD $0x4e8d9633 // sdot v19.4s, v17.16b, v13.16b
-	FLDPQ 448(R12), (F13, F27)
+	FLDPQ 448(R14), (F13, F27)
 	WORD $0x4e8d94ce // sdot v14.4s, v6.16b, v13.16b
 	WORD $0x4e9b962b // sdot v11.4s, v17.16b, v27.16b
 	FLDPQ 480(R1), (F17, F6)
 	FLDPQ 480(R5), (F27, F13)
 	WORD $0x4e9b9637 // sdot v23.4s, v17.16b, v27.16b
 	WORD $0x4e8d94d8 // sdot v24.4s, v6.16b, v13.16b
-	FLDPQ 480(R10), (F13, F27)
+	FLDPQ 480(R12), (F13, F27)
 	WORD $0x4e8d9634 // sdot v20.4s, v17.16b, v13.16b
 	WORD $0x4e9b94d0 // sdot v16.4s, v6.16b, v27.16b
-	FLDPQ 480(R11), (F27, F13)
+	FLDPQ 480(R13), (F27, F13)
 	WORD $0x4e9b9632 // sdot v18.4s, v17.16b, v27.16b
 	WORD $0x4e8d94cf // sdot v15.4s, v6.16b, v13.16b
-	FLDPQ 480(R12), (F13, F27)
+	FLDPQ 480(R14), (F13, F27)
 	WORD $0x4e8d962a // sdot v10.4s, v17.16b, v13.16b
 	WORD $0x4e9b94c7 // sdot v7.4s, v6.16b, v27.16b
 	FLDPQ 0(R2), (F6, F17)
@@ -7744,8 +7801,8 @@ chunk:
 	WORD $0x6e31dd29 // fmul v9.4s, v9.4s, v17.4s
 	WORD $0x4ea5cda1 // fmls v1.4s, v13.4s, v5.4s
 	WORD $0x4e29cec1 // fmla v1.4s, v22.4s, v9.4s
-	FLDPQ 0(R13), (F5, F9)
-	FLDPQ 64(R16), (F22, F25)
+	FLDPQ 0(R15), (F5, F9)
+	FLDPQ 64(R19), (F22, F25)
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x6e26dca5 // fmul v5.4s, v5.4s, v6.4s
 	WORD $0x4eb6cf62 // fmls v2.4s, v27.4s, v22.4s
@@ -7754,8 +7811,8 @@ chunk:
 	WORD $0x6e31dd29 // fmul v9.4s, v9.4s, v17.4s
 	WORD $0x4eb9cda2 // fmls v2.4s, v13.4s, v25.4s
 	WORD $0x4e29cf42 // fmla v2.4s, v26.4s, v9.4s
-	FLDPQ 0(R14), (F25, F9)
-	FLDPQ 64(R17), (F26, F22)
+	FLDPQ 0(R16), (F25, F9)
+	FLDPQ 64(R20), (F26, F22)
 	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
 	WORD $0x6e26df39 // fmul v25.4s, v25.4s, v6.4s
 	WORD $0x4ebacf63 // fmls v3.4s, v27.4s, v26.4s
@@ -7764,8 +7821,8 @@ chunk:
 	WORD $0x6e31dd29 // fmul v9.4s, v9.4s, v17.4s
 	WORD $0x4eb6cda3 // fmls v3.4s, v13.4s, v22.4s
 	WORD $0x4e29ce63 // fmla v3.4s, v19.4s, v9.4s
-	FLDPQ 0(R15), (F22, F9)
-	FLDPQ 64(R19), (F19, F26)
+	FLDPQ 0(R17), (F22, F9)
+	FLDPQ 64(R21), (F19, F26)
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x6e26ded6 // fmul v22.4s, v22.4s, v6.4s
 	WORD $0x4eb3cf64 // fmls v4.4s, v27.4s, v19.4s
@@ -7794,8 +7851,8 @@ chunk:
 	WORD $0x6e3bdd29 // fmul v9.4s, v9.4s, v27.4s
 	WORD $0x4eb3ccc1 // fmls v1.4s, v6.4s, v19.4s
 	WORD $0x4e29cf01 // fmla v1.4s, v24.4s, v9.4s
-	FLDPQ 32(R13), (F19, F9)
-	FLDPQ 96(R16), (F24, F11)
+	FLDPQ 32(R15), (F19, F9)
+	FLDPQ 96(R19), (F24, F11)
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x6e2dde73 // fmul v19.4s, v19.4s, v13.4s
 	WORD $0x4eb8ce22 // fmls v2.4s, v17.4s, v24.4s
@@ -7804,8 +7861,8 @@ chunk:
 	WORD $0x6e3bdd29 // fmul v9.4s, v9.4s, v27.4s
 	WORD $0x4eabccc2 // fmls v2.4s, v6.4s, v11.4s
 	WORD $0x4e29ce02 // fmla v2.4s, v16.4s, v9.4s
-	FLDPQ 32(R14), (F11, F9)
-	FLDPQ 96(R17), (F16, F24)
+	FLDPQ 32(R16), (F11, F9)
+	FLDPQ 96(R20), (F16, F24)
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
 	WORD $0x4eb0ce23 // fmls v3.4s, v17.4s, v16.4s
@@ -7814,8 +7871,8 @@ chunk:
 	WORD $0x6e3bdd29 // fmul v9.4s, v9.4s, v27.4s
 	WORD $0x4eb8ccc3 // fmls v3.4s, v6.4s, v24.4s
 	WORD $0x4e29cde3 // fmla v3.4s, v15.4s, v9.4s
-	FLDPQ 32(R15), (F24, F9)
-	FLDPQ 96(R19), (F15, F16)
+	FLDPQ 32(R17), (F24, F9)
+	FLDPQ 96(R21), (F15, F16)
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x6e2ddf18 // fmul v24.4s, v24.4s, v13.4s
 	WORD $0x4eafce24 // fmls v4.4s, v17.4s, v15.4s
@@ -7830,34 +7887,40 @@ chunk:
 	ADD $512, R5, R5
 	ADD $64, R6, R6
 	ADD $128, R7, R7
-	ADD $512, R10, R10
-	ADD $64, R13, R13
-	ADD $128, R16, R16
-	ADD $512, R11, R11
-	ADD $64, R14, R14
-	ADD $128, R17, R17
 	ADD $512, R12, R12
 	ADD $64, R15, R15
 	ADD $128, R19, R19
+	ADD $512, R13, R13
+	ADD $64, R16, R16
+	ADD $128, R20, R20
+	ADD $512, R14, R14
+	ADD $64, R17, R17
+	ADD $128, R21, R21
 	SUBS $1, R9, R9
 	BNE chunk
 	// 2048 values: 312 vector instructions, 128 loads and stores, 17 others
 	WORD $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
 	WORD $0x7e30d821 // faddp s1, v1.2s
-	FMOVS.P F1, 4(R0)
+	FMOVS F1, 0(R0)
 	WORD $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
 	WORD $0x7e30d842 // faddp s2, v2.2s
-	FMOVS.P F2, 4(R0)
+	FMOVS F2, 4(R0)
 	WORD $0x6e23d463 // faddp v3.4s, v3.4s, v3.4s
 	WORD $0x7e30d863 // faddp s3, v3.2s
-	FMOVS.P F3, 4(R0)
+	FMOVS F3, 8(R0)
 	WORD $0x6e24d484 // faddp v4.4s, v4.4s, v4.4s
 	WORD $0x7e30d884 // faddp s4, v4.2s
-	FMOVS.P F4, 4(R0)
+	FMOVS F4, 12(R0)
+	ADD $32, R0, R0
+	ADD R11, R23, R23
+	ADD R11, R24, R24
+	ADD R11, R25, R25
+	SUBS $1, R10, R10
+	BNE row
 	RET
 
-// func products32x1SDOT(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
-TEXT ·products32x1SDOT(SB), NOSPLIT, $0-80
+// func products32x1SDOT(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
+TEXT ·products32x1SDOT(SB), NOSPLIT, $0-96
 	MOVD sums+0(FP), R0
 	MOVD q+8(FP), R1
 	MOVD a+16(FP), R2
@@ -7868,7 +7931,22 @@ TEXT ·products32x1SDOT(SB), NOSPLIT, $0-80
 	MOVD sum+56(FP), R7
 	MOVD stride+64(FP), R8
 	MOVD n+72(FP), R9
+	MOVD weights+80(FP), R10
+	MOVD apart+88(FP), R11
 	FMOVS (R4), F0
+	MOVD R1, R23
+	MOVD R2, R24
+	MOVD R3, R25
+
+	PCALIGN $16
+row:
+	MOVD R23, R1
+	MOVD R24, R2
+	MOVD R25, R3
+	MOVD x+40(FP), R5
+	MOVD scale+48(FP), R6
+	MOVD sum+56(FP), R7
+	MOVD n+72(FP), R9
 	WORD $0x4f000401 // movi v1.4s, #0x0
 
 	PCALIGN $16
@@ -7980,11 +8058,17 @@ chunk:
 	// 512 values: 56 vector instructions, 40 loads and stores, 8 others
 	WORD $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
 	WORD $0x7e30d821 // faddp s1, v1.2s
-	FMOVS.P F1, 4(R0)
+	FMOVS F1, 0(R0)
+	ADD $32, R0, R0
+	ADD R11, R23, R23
+	ADD R11, R24, R24
+	ADD R11, R25, R25
+	SUBS $1, R10, R10
+	BNE row
 	RET
 
-// func products32x2SDOT(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
-TEXT ·products32x2SDOT(SB), NOSPLIT, $0-80
+// func products32x2SDOT(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
+TEXT ·products32x2SDOT(SB), NOSPLIT, $0-96
 	MOVD sums+0(FP), R0
 	MOVD q+8(FP), R1
 	MOVD a+16(FP), R2
@@ -7995,11 +8079,26 @@ TEXT ·products32x2SDOT(SB), NOSPLIT, $0-80
 	MOVD sum+56(FP), R7
 	MOVD stride+64(FP), R8
 	MOVD n+72(FP), R9
+	MOVD weights+80(FP), R10
+	MOVD apart+88(FP), R11
 	FMOVS (R4), F0
+	MOVD R1, R23
+	MOVD R2, R24
+	MOVD R3, R25
+
+	PCALIGN $16
+row:
+	MOVD R23, R1
+	MOVD R24, R2
+	MOVD R25, R3
+	MOVD x+40(FP), R5
+	MOVD scale+48(FP), R6
+	MOVD sum+56(FP), R7
+	MOVD n+72(FP), R9
 	WORD $0x4f000401 // movi v1.4s, #0x0
-	ADD R8, R5, R10
-	ADD R8, R6, R13
-	ADD R8, R7, R16
+	ADD R8, R5, R12
+	ADD R8, R6, R15
+	ADD R8, R7, R19
 	WORD $0x4f000402 // movi v2.4s, #0x0
 
 	PCALIGN $16
@@ -8016,112 +8115,112 @@ chunk:
 	FLDPQ 0(R5), (F13, F14)
 	WORD $0x4e8d9563 // sdot v3.4s, v11.16b, v13.16b
 	WORD $0x4e8e9584 // sdot v4.4s, v12.16b, v14.16b
-	FLDPQ 0(R10), (F14, F13)
+	FLDPQ 0(R12), (F14, F13)
 	WORD $0x4e8e9567 // sdot v7.4s, v11.16b, v14.16b
 	WORD $0x4e8d9588 // sdot v8.4s, v12.16b, v13.16b
 	FLDPQ 32(R1), (F12, F11)
 	FLDPQ 32(R5), (F13, F14)
 	WORD $0x4e8d9585 // sdot v5.4s, v12.16b, v13.16b
 	WORD $0x4e8e9566 // sdot v6.4s, v11.16b, v14.16b
-	FLDPQ 32(R10), (F14, F13)
+	FLDPQ 32(R12), (F14, F13)
 	WORD $0x4e8e9589 // sdot v9.4s, v12.16b, v14.16b
 	WORD $0x4e8d956a // sdot v10.4s, v11.16b, v13.16b
 	FLDPQ 64(R1), (F11, F12)
 	FLDPQ 64(R5), (F13, F14)
 	WORD $0x4e8d9563 // sdot v3.4s, v11.16b, v13.16b
 	WORD $0x4e8e9584 // sdot v4.4s, v12.16b, v14.16b
-	FLDPQ 64(R10), (F14, F13)
+	FLDPQ 64(R12), (F14, F13)
 	WORD $0x4e8e9567 // sdot v7.4s, v11.16b, v14.16b
 	WORD $0x4e8d9588 // sdot v8.4s, v12.16b, v13.16b
 	FLDPQ 96(R1), (F12, F11)
 	FLDPQ 96(R5), (F13, F14)
 	WORD $0x4e8d9585 // sdot v5.4s, v12.16b, v13.16b
 	WORD $0x4e8e9566 // sdot v6.4s, v11.16b, v14.16b
-	FLDPQ 96(R10), (F14, F13)
+	FLDPQ 96(R12), (F14, F13)
 	WORD $0x4e8e9589 // sdot v9.4s, v12.16b, v14.16b
 	WORD $0x4e8d956a // sdot v10.4s, v11.16b, v13.16b
 	FLDPQ 128(R1), (F11, F12)
 	FLDPQ 128(R5), (F13, F14)
 	WORD $0x4e8d9563 // sdot v3.4s, v11.16b, v13.16b
 	WORD $0x4e8e9584 // sdot v4.4s, v12.16b, v14.16b
-	FLDPQ 128(R10), (F14, F13)
+	FLDPQ 128(R12), (F14, F13)
 	WORD $0x4e8e9567 // sdot v7.4s, v11.16b, v14.16b
 	WORD $0x4e8d9588 // sdot v8.4s, v12.16b, v13.16b
 	FLDPQ 160(R1), (F12, F11)
 	FLDPQ 160(R5), (F13, F14)
 	WORD $0x4e8d9585 // sdot v5.4s, v12.16b, v13.16b
 	WORD $0x4e8e9566 // sdot v6.4s, v11.16b, v14.16b
-	FLDPQ 160(R10), (F14, F13)
+	FLDPQ 160(R12), (F14, F13)
 	WORD $0x4e8e9589 // sdot v9.4s, v12.16b, v14.16b
 	WORD $0x4e8d956a // sdot v10.4s, v11.16b, v13.16b
 	FLDPQ 192(R1), (F11, F12)
 	FLDPQ 192(R5), (F13, F14)
 	WORD $0x4e8d9563 // sdot v3.4s, v11.16b, v13.16b
 	WORD $0x4e8e9584 // sdot v4.4s, v12.16b, v14.16b
-	FLDPQ 192(R10), (F14, F13)
+	FLDPQ 192(R12), (F14, F13)
 	WORD $0x4e8e9567 // sdot v7.4s, v11.16b, v14.16b
 	WORD $0x4e8d9588 // sdot v8.4s, v12.16b, v13.16b
 	FLDPQ 224(R1), (F12, F11)
 	FLDPQ 224(R5), (F13, F14)
 	WORD $0x4e8d9585 // sdot v5.4s, v12.16b, v13.16b
 	WORD $0x4e8e9566 // sdot v6.4s, v11.16b, v14.16b
-	FLDPQ 224(R10), (F14, F13)
+	FLDPQ 224(R12), (F14, F13)
 	WORD $0x4e8e9589 // sdot v9.4s, v12.16b, v14.16b
 	WORD $0x4e8d956a // sdot v10.4s, v11.16b, v13.16b
 	FLDPQ 256(R1), (F11, F12)
 	FLDPQ 256(R5), (F13, F14)
 	WORD $0x4e8d9563 // sdot v3.4s, v11.16b, v13.16b
 	WORD $0x4e8e9584 // sdot v4.4s, v12.16b, v14.16b
-	FLDPQ 256(R10), (F14, F13)
+	FLDPQ 256(R12), (F14, F13)
 	WORD $0x4e8e9567 // sdot v7.4s, v11.16b, v14.16b
 	WORD $0x4e8d9588 // sdot v8.4s, v12.16b, v13.16b
 	FLDPQ 288(R1), (F12, F11)
 	FLDPQ 288(R5), (F13, F14)
 	WORD $0x4e8d9585 // sdot v5.4s, v12.16b, v13.16b
 	WORD $0x4e8e9566 // sdot v6.4s, v11.16b, v14.16b
-	FLDPQ 288(R10), (F14, F13)
+	FLDPQ 288(R12), (F14, F13)
 	WORD $0x4e8e9589 // sdot v9.4s, v12.16b, v14.16b
 	WORD $0x4e8d956a // sdot v10.4s, v11.16b, v13.16b
 	FLDPQ 320(R1), (F11, F12)
 	FLDPQ 320(R5), (F13, F14)
 	WORD $0x4e8d9563 // sdot v3.4s, v11.16b, v13.16b
 	WORD $0x4e8e9584 // sdot v4.4s, v12.16b, v14.16b
-	FLDPQ 320(R10), (F14, F13)
+	FLDPQ 320(R12), (F14, F13)
 	WORD $0x4e8e9567 // sdot v7.4s, v11.16b, v14.16b
 	WORD $0x4e8d9588 // sdot v8.4s, v12.16b, v13.16b
 	FLDPQ 352(R1), (F12, F11)
 	FLDPQ 352(R5), (F13, F14)
 	WORD $0x4e8d9585 // sdot v5.4s, v12.16b, v13.16b
 	WORD $0x4e8e9566 // sdot v6.4s, v11.16b, v14.16b
-	FLDPQ 352(R10), (F14, F13)
+	FLDPQ 352(R12), (F14, F13)
 	WORD $0x4e8e9589 // sdot v9.4s, v12.16b, v14.16b
 	WORD $0x4e8d956a // sdot v10.4s, v11.16b, v13.16b
 	FLDPQ 384(R1), (F11, F12)
 	FLDPQ 384(R5), (F13, F14)
 	WORD $0x4e8d9563 // sdot v3.4s, v11.16b, v13.16b
 	WORD $0x4e8e9584 // sdot v4.4s, v12.16b, v14.16b
-	FLDPQ 384(R10), (F14, F13)
+	FLDPQ 384(R12), (F14, F13)
 	WORD $0x4e8e9567 // sdot v7.4s, v11.16b, v14.16b
 	WORD $0x4e8d9588 // sdot v8.4s, v12.16b, v13.16b
 	FLDPQ 416(R1), (F12, F11)
 	FLDPQ 416(R5), (F13, F14)
 	WORD $0x4e8d9585 // sdot v5.4s, v12.16b, v13.16b
 	WORD $0x4e8e9566 // sdot v6.4s, v11.16b, v14.16b
-	FLDPQ 416(R10), (F14, F13)
+	FLDPQ 416(R12), (F14, F13)
 	WORD $0x4e8e9589 // sdot v9.4s, v12.16b, v14.16b
 	WORD $0x4e8d956a // sdot v10.4s, v11.16b, v13.16b
 	FLDPQ 448(R1), (F11, F12)
 	FLDPQ 448(R5), (F13, F14)
 	WORD $0x4e8d9563 // sdot v3.4s, v11.16b, v13.16b
 	WORD $0x4e8e9584 // sdot v4.4s, v12.16b, v14.16b
-	FLDPQ 448(R10), (F14, F13)
+	FLDPQ 448(R12), (F14, F13)
 	WORD $0x4e8e9567 // sdot v7.4s, v11.16b, v14.16b
 	WORD $0x4e8d9588 // sdot v8.4s, v12.16b, v13.16b
 	FLDPQ 480(R1), (F12, F11)
 	FLDPQ 480(R5), (F13, F14)
 	WORD $0x4e8d9585 // sdot v5.4s, v12.16b, v13.16b
 	WORD $0x4e8e9566 // sdot v6.4s, v11.16b, v14.16b
-	FLDPQ 480(R10), (F14, F13)
+	FLDPQ 480(R12), (F14, F13)
 	WORD $0x4e8e9589 // sdot v9.4s, v12.16b, v14.16b
 	WORD $0x4e8d956a // sdot v10.4s, v11.16b, v13.16b
 	FLDPQ 0(R2), (F11, F12)
@@ -8138,8 +8237,8 @@ chunk:
 	WORD $0x6e2cde10 // fmul v16.4s, v16.4s, v12.4s
 	WORD $0x4eb2cdc1 // fmls v1.4s, v14.4s, v18.4s
 	WORD $0x4e30cc81 // fmla v1.4s, v4.4s, v16.4s
-	FLDPQ 0(R13), (F18, F16)
-	FLDPQ 0(R16), (F4, F17)
+	FLDPQ 0(R15), (F18, F16)
+	FLDPQ 0(R19), (F4, F17)
 	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD $0x6e2bde52 // fmul v18.4s, v18.4s, v11.4s
 	WORD $0x4ea4cda2 // fmls v2.4s, v13.4s, v4.4s
@@ -8162,8 +8261,8 @@ chunk:
 	WORD $0x6e2dde10 // fmul v16.4s, v16.4s, v13.4s
 	WORD $0x4ea4cd61 // fmls v1.4s, v11.4s, v4.4s
 	WORD $0x4e30ccc1 // fmla v1.4s, v6.4s, v16.4s
-	FLDPQ 32(R13), (F4, F16)
-	FLDPQ 32(R16), (F6, F8)
+	FLDPQ 32(R15), (F4, F16)
+	FLDPQ 32(R19), (F6, F8)
 	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD $0x6e2edc84 // fmul v4.4s, v4.4s, v14.4s
 	WORD $0x4ea6cd82 // fmls v2.4s, v12.4s, v6.4s
@@ -8178,22 +8277,28 @@ chunk:
 	ADD $512, R5, R5
 	ADD $64, R6, R6
 	ADD $64, R7, R7
-	ADD $512, R10, R10
-	ADD $64, R13, R13
-	ADD $64, R16, R16
+	ADD $512, R12, R12
+	ADD $64, R15, R15
+	ADD $64, R19, R19
 	SUBS $1, R9, R9
 	BNE chunk
 	// 1024 values: 108 vector instructions, 60 loads and stores, 11 others
 	WORD $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
 	WORD $0x7e30d821 // faddp s1, v1.2s
-	FMOVS.P F1, 4(R0)
+	FMOVS F1, 0(R0)
 	WORD $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
 	WORD $0x7e30d842 // faddp s2, v2.2s
-	FMOVS.P F2, 4(R0)
+	FMOVS F2, 4(R0)
+	ADD $32, R0, R0
+	ADD R11, R23, R23
+	ADD R11, R24, R24
+	ADD R11, R25, R25
+	SUBS $1, R10, R10
+	BNE row
 	RET
 
-// func products32x4SDOT(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
-TEXT ·products32x4SDOT(SB), NOSPLIT, $0-80
+// func products32x4SDOT(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
+TEXT ·products32x4SDOT(SB), NOSPLIT, $0-96
 	MOVD sums+0(FP), R0
 	MOVD q+8(FP), R1
 	MOVD a+16(FP), R2
@@ -8204,19 +8309,34 @@ TEXT ·products32x4SDOT(SB), NOSPLIT, $0-80
 	MOVD sum+56(FP), R7
 	MOVD stride+64(FP), R8
 	MOVD n+72(FP), R9
+	MOVD weights+80(FP), R10
+	MOVD apart+88(FP), R11
 	FMOVS (R4), F0
+	MOVD R1, R23
+	MOVD R2, R24
+	MOVD R3, R25
+
+	PCALIGN $16
+row:
+	MOVD R23, R1
+	MOVD R24, R2
+	MOVD R25, R3
+	MOVD x+40(FP), R5
+	MOVD scale+48(FP), R6
+	MOVD sum+56(FP), R7
+	MOVD n+72(FP), R9
 	WORD $0x4f000401 // movi v1.4s, #0x0
-	ADD R8, R5, R10
-	ADD R8, R6, R13
-	ADD R8, R7, R16
+	ADD R8, R5, R12
+	ADD R8, R6, R15
+	ADD R8, R7, R19
 	WORD $0x4f000402 // movi v2.4s, #0x0
-	ADD R8, R10, R11
+	ADD R8, R12, R13
+	ADD R8, R15, R16
+	ADD R8, R19, R20
+	WORD $0x4f000403 // movi v3.4s, #0x0
 	ADD R8, R13, R14
 	ADD R8, R16, R17
-	WORD $0x4f000403 // movi v3.4s, #0x0
-	ADD R8, R11, R12
-	ADD R8, R14, R15
-	ADD R8, R17, R19
+	ADD R8, R20, R21
 	WORD $0x4f000404 // movi v4.4s, #0x0
 
 	PCALIGN $16
@@ -8241,208 +8361,208 @@ chunk:
 	FLDPQ 0(R5), (F23, F24)
 	WORD $0x4e9796a5 // sdot v5.4s, v21.16b, v23.16b
 	WORD $0x4e9896c6 // sdot v6.4s, v22.16b, v24.16b
-	FLDPQ 0(R10), (F24, F23)
+	FLDPQ 0(R12), (F24, F23)
 	WORD $0x4e9896a9 // sdot v9.4s, v21.16b, v24.16b
 	WORD $0x4e9796ca // sdot v10.4s, v22.16b, v23.16b
-	FLDPQ 0(R11), (F23, F24)
+	FLDPQ 0(R13), (F23, F24)
 	WORD $0x4e9796ad // sdot v13.4s, v21.16b, v23.16b
 	WORD $0x4e9896ce // sdot v14.4s, v22.16b, v24.16b
-	FLDPQ 0(R12), (F24, F23)
+	FLDPQ 0(R14), (F24, F23)
 	WORD $0x4e9896b1 // sdot v17.4s, v21.16b, v24.16b
 	WORD $0x4e9796d2 // sdot v18.4s, v22.16b, v23.16b
 	FLDPQ 32(R1), (F22, F21)
 	FLDPQ 32(R5), (F23, F24)
 	WORD $0x4e9796c7 // sdot v7.4s, v22.16b, v23.16b
 	WORD $0x4e9896a8 // sdot v8.4s, v21.16b, v24.16b
-	FLDPQ 32(R10), (F24, F23)
+	FLDPQ 32(R12), (F24, F23)
 	WORD $0x4e9896cb // sdot v11.4s, v22.16b, v24.16b
 	WORD $0x4e9796ac // sdot v12.4s, v21.16b, v23.16b
-	FLDPQ 32(R11), (F23, F24)
+	FLDPQ 32(R13), (F23, F24)
 	WORD $0x4e9796cf // sdot v15.4s, v22.16b, v23.16b
 	WORD $0x4e9896b0 // sdot v16.4s, v21.16b, v24.16b
-	FLDPQ 32(R12), (F24, F23)
+	FLDPQ 32(R14), (F24, F23)
 	WORD $0x4e9896d3 // sdot v19.4s, v22.16b, v24.16b
 	WORD $0x4e9796b4 // sdot v20.4s, v21.16b, v23.16b
 	FLDPQ 64(R1), (F21, F22)
 	FLDPQ 64(R5), (F23, F24)
 	WORD $0x4e9796a5 // sdot v5.4s, v21.16b, v23.16b
 	WORD $0x4e9896c6 // sdot v6.4s, v22.16b, v24.16b
-	FLDPQ 64(R10), (F24, F23)
+	FLDPQ 64(R12), (F24, F23)
 	WORD $0x4e9896a9 // sdot v9.4s, v21.16b, v24.16b
 	WORD $0x4e9796ca // sdot v10.4s, v22.16b, v23.16b
-	FLDPQ 64(R11), (F23, F24)
+	FLDPQ 64(R13), (F23, F24)
 	WORD $0x4e9796ad // sdot v13.4s, v21.16b, v23.16b
 	WORD $0x4e9896ce // sdot v14.4s, v22.16b, v24.16b
-	FLDPQ 64(R12), (F24, F23)
+	FLDPQ 64(R14), (F24, F23)
 	WORD $0x4e9896b1 // sdot v17.4s, v21.16b, v24.16b
 	WORD $0x4e9796d2 // sdot v18.4s, v22.16b, v23.16b
 	FLDPQ 96(R1), (F22, F21)
 	FLDPQ 96(R5), (F23, F24)
 	WORD $0x4e9796c7 // sdot v7.4s, v22.16b, v23.16b
 	WORD $0x4e9896a8 // sdot v8.4s, v21.16b, v24.16b
-	FLDPQ 96(R10), (F24, F23)
+	FLDPQ 96(R12), (F24, F23)
 	WORD $0x4e9896cb // sdot v11.4s, v22.16b, v24.16b
 	WORD $0x4e9796ac // sdot v12.4s, v21.16b, v23.16b
-	FLDPQ 96(R11), (F23, F24)
+	FLDPQ 96(R13), (F23, F24)
 	WORD $0x4e9796cf // sdot v15.4s, v22.16b, v23.16b
 	WORD $0x4e9896b0 // sdot v16.4s, v21.16b, v24.16b
-	FLDPQ 96(R12), (F24, F23)
+	FLDPQ 96(R14), (F24, F23)
 	WORD $0x4e9896d3 // sdot v19.4s, v22.16b, v24.16b
 	WORD $0x4e9796b4 // sdot v20.4s, v21.16b, v23.16b
 	FLDPQ 128(R1), (F21, F22)
 	FLDPQ 128(R5), (F23, F24)
 	WORD $0x4e9796a5 // sdot v5.4s, v21.16b, v23.16b
 	WORD $0x4e9896c6 // sdot v6.4s, v22.16b, v24.16b
-	FLDPQ 128(R10), (F24, F23)
+	FLDPQ 128(R12), (F24, F23)
 	WORD $0x4e9896a9 // sdot v9.4s, v21.16b, v24.16b
 	WORD $0x4e9796ca // sdot v10.4s, v22.16b, v23.16b
-	FLDPQ 128(R11), (F23, F24)
+	FLDPQ 128(R13), (F23, F24)
 	WORD $0x4e9796ad // sdot v13.4s, v21.16b, v23.16b
 	WORD $0x4e9896ce // sdot v14.4s, v22.16b, v24.16b
-	FLDPQ 128(R12), (F24, F23)
+	FLDPQ 128(R14), (F24, F23)
 	WORD $0x4e9896b1 // sdot v17.4s, v21.16b, v24.16b
 	WORD $0x4e9796d2 // sdot v18.4s, v22.16b, v23.16b
 	FLDPQ 160(R1), (F22, F21)
 	FLDPQ 160(R5), (F23, F24)
 	WORD $0x4e9796c7 // sdot v7.4s, v22.16b, v23.16b
 	WORD $0x4e9896a8 // sdot v8.4s, v21.16b, v24.16b
-	FLDPQ 160(R10), (F24, F23)
+	FLDPQ 160(R12), (F24, F23)
 	WORD $0x4e9896cb // sdot v11.4s, v22.16b, v24.16b
 	WORD $0x4e9796ac // sdot v12.4s, v21.16b, v23.16b
-	FLDPQ 160(R11), (F23, F24)
+	FLDPQ 160(R13), (F23, F24)
 	WORD $0x4e9796cf // sdot v15.4s, v22.16b, v23.16b
 	WORD $0x4e9896b0 // sdot v16.4s, v21.16b, v24.16b
-	FLDPQ 160(R12), (F24, F23)
+	FLDPQ 160(R14), (F24, F23)
 	WORD $0x4e9896d3 // sdot v19.4s, v22.16b, v24.16b
 	WORD $0x4e9796b4 // sdot v20.4s, v21.16b, v23.16b
 	FLDPQ 192(R1), (F21, F22)
 	FLDPQ 192(R5), (F23, F24)
 	WORD $0x4e9796a5 // sdot v5.4s, v21.16b, v23.16b
 	WORD $0x4e9896c6 // sdot v6.4s, v22.16b, v24.16b
-	FLDPQ 192(R10), (F24, F23)
+	FLDPQ 192(R12), (F24, F23)
 	WORD $0x4e9896a9 // sdot v9.4s, v21.16b, v24.16b
 	WORD $0x4e9796ca // sdot v10.4s, v22.16b, v23.16b
-	FLDPQ 192(R11), (F23, F24)
+	FLDPQ 192(R13), (F23, F24)
 	WORD $0x4e9796ad // sdot v13.4s, v21.16b, v23.16b
 	WORD $0x4e9896ce // sdot v14.4s, v22.16b, v24.16b
-	FLDPQ 192(R12), (F24, F23)
+	FLDPQ 192(R14), (F24, F23)
 	WORD $0x4e9896b1 // sdot v17.4s, v21.16b, v24.16b
 	WORD $0x4e9796d2 // sdot v18.4s, v22.16b, v23.16b
 	FLDPQ 224(R1), (F22, F21)
 	FLDPQ 224(R5), (F23, F24)
 	WORD $0x4e9796c7 // sdot v7.4s, v22.16b, v23.16b
 	WORD $0x4e9896a8 // sdot v8.4s, v21.16b, v24.16b
-	FLDPQ 224(R10), (F24, F23)
+	FLDPQ 224(R12), (F24, F23)
 	WORD $0x4e9896cb // sdot v11.4s, v22.16b, v24.16b
 	WORD $0x4e9796ac // sdot v12.4s, v21.16b, v23.16b
-	FLDPQ 224(R11), (F23, F24)
+	FLDPQ 224(R13), (F23, F24)
 	WORD $0x4e9796cf // sdot v15.4s, v22.16b, v23.16b
 	WORD $0x4e9896b0 // sdot v16.4s, v21.16b, v24.16b
-	FLDPQ 224(R12), (F24, F23)
+	FLDPQ 224(R14), (F24, F23)
 	WORD $0x4e9896d3 // sdot v19.4s, v22.16b, v24.16b
 	WORD $0x4e9796b4 // sdot v20.4s, v21.16b, v23.16b
 	FLDPQ 256(R1), (F21, F22)
 	FLDPQ 256(R5), (F23, F24)
 	WORD $0x4e9796a5 // sdot v5.4s, v21.16b, v23.16b
 	WORD $0x4e9896c6 // sdot v6.4s, v22.16b, v24.16b
-	FLDPQ 256(R10), (F24, F23)
+	FLDPQ 256(R12), (F24, F23)
 	WORD $0x4e9896a9 // sdot v9.4s, v21.16b, v24.16b
 	WORD $0x4e9796ca // sdot v10.4s, v22.16b, v23.16b
-	FLDPQ 256(R11), (F23, F24)
+	FLDPQ 256(R13), (F23, F24)
 	WORD $0x4e9796ad // sdot v13.4s, v21.16b, v23.16b
 	WORD $0x4e9896ce // sdot v14.4s, v22.16b, v24.16b
-	FLDPQ 256(R12), (F24, F23)
+	FLDPQ 256(R14), (F24, F23)
 	WORD $0x4e9896b1 // sdot v17.4s, v21.16b, v24.16b
 	WORD $0x4e9796d2 // sdot v18.4s, v22.16b, v23.16b
 	FLDPQ 288(R1), (F22, F21)
 	FLDPQ 288(R5), (F23, F24)
 	WORD $0x4e9796c7 // sdot v7.4s, v22.16b, v23.16b
 	WORD $0x4e9896a8 // sdot v8.4s, v21.16b, v24.16b
-	FLDPQ 288(R10), (F24, F23)
+	FLDPQ 288(R12), (F24, F23)
 	WORD $0x4e9896cb // sdot v11.4s, v22.16b, v24.16b
 	WORD $0x4e9796ac // sdot v12.4s, v21.16b, v23.16b
-	FLDPQ 288(R11), (F23, F24)
+	FLDPQ 288(R13), (F23, F24)
 	WORD $0x4e9796cf // sdot v15.4s, v22.16b, v23.16b
 	WORD $0x4e9896b0 // sdot v16.4s, v21.16b, v24.16b
-	FLDPQ 288(R12), (F24, F23)
+	FLDPQ 288(R14), (F24, F23)
 	WORD $0x4e9896d3 // sdot v19.4s, v22.16b, v24.16b
 	WORD $0x4e9796b4 // sdot v20.4s, v21.16b, v23.16b
 	FLDPQ 320(R1), (F21, F22)
 	FLDPQ 320(R5), (F23, F24)
 	WORD $0x4e9796a5 // sdot v5.4s, v21.16b, v23.16b
 	WORD $0x4e9896c6 // sdot v6.4s, v22.16b, v24.16b
-	FLDPQ 320(R10), (F24, F23)
+	FLDPQ 320(R12), (F24, F23)
 	WORD $0x4e9896a9 // sdot v9.4s, v21.16b, v24.16b
 	WORD $0x4e9796ca // sdot v10.4s, v22.16b, v23.16b
-	FLDPQ 320(R11), (F23, F24)
+	FLDPQ 320(R13), (F23, F24)
 	WORD $0x4e9796ad // sdot v13.4s, v21.16b, v23.16b
 	WORD $0x4e9896ce // sdot v14.4s, v22.16b, v24.16b
-	FLDPQ 320(R12), (F24, F23)
+	FLDPQ 320(R14), (F24, F23)
 	WORD $0x4e9896b1 // sdot v17.4s, v21.16b, v24.16b
 	WORD $0x4e9796d2 // sdot v18.4s, v22.16b, v23.16b
 	FLDPQ 352(R1), (F22, F21)
 	FLDPQ 352(R5), (F23, F24)
 	WORD $0x4e9796c7 // sdot v7.4s, v22.16b, v23.16b
 	WORD $0x4e9896a8 // sdot v8.4s, v21.16b, v24.16b
-	FLDPQ 352(R10), (F24, F23)
+	FLDPQ 352(R12), (F24, F23)
 	WORD $0x4e9896cb // sdot v11.4s, v22.16b, v24.16b
 	WORD $0x4e9796ac // sdot v12.4s, v21.16b, v23.16b
-	FLDPQ 352(R11), (F23, F24)
+	FLDPQ 352(R13), (F23, F24)
 	WORD $0x4e9796cf // sdot v15.4s, v22.16b, v23.16b
 	WORD $0x4e9896b0 // sdot v16.4s, v21.16b, v24.16b
-	FLDPQ 352(R12), (F24, F23)
+	FLDPQ 352(R14), (F24, F23)
 	WORD $0x4e9896d3 // sdot v19.4s, v22.16b, v24.16b
 	WORD $0x4e9796b4 // sdot v20.4s, v21.16b, v23.16b
 	FLDPQ 384(R1), (F21, F22)
 	FLDPQ 384(R5), (F23, F24)
 	WORD $0x4e9796a5 // sdot v5.4s, v21.16b, v23.16b
 	WORD $0x4e9896c6 // sdot v6.4s, v22.16b, v24.16b
-	FLDPQ 384(R10), (F24, F23)
+	FLDPQ 384(R12), (F24, F23)
 	WORD $0x4e9896a9 // sdot v9.4s, v21.16b, v24.16b
 	WORD $0x4e9796ca // sdot v10.4s, v22.16b, v23.16b
-	FLDPQ 384(R11), (F23, F24)
+	FLDPQ 384(R13), (F23, F24)
 	WORD $0x4e9796ad // sdot v13.4s, v21.16b, v23.16b
 	WORD $0x4e9896ce // sdot v14.4s, v22.16b, v24.16b
-	FLDPQ 384(R12), (F24, F23)
+	FLDPQ 384(R14), (F24, F23)
 	WORD $0x4e9896b1 // sdot v17.4s, v21.16b, v24.16b
 	WORD $0x4e9796d2 // sdot v18.4s, v22.16b, v23.16b
 	FLDPQ 416(R1), (F22, F21)
 	FLDPQ 416(R5), (F23, F24)
 	WORD $0x4e9796c7 // sdot v7.4s, v22.16b, v23.16b
 	WORD $0x4e9896a8 // sdot v8.4s, v21.16b, v24.16b
-	FLDPQ 416(R10), (F24, F23)
+	FLDPQ 416(R12), (F24, F23)
 	WORD $0x4e9896cb // sdot v11.4s, v22.16b, v24.16b
 	WORD $0x4e9796ac // sdot v12.4s, v21.16b, v23.16b
-	FLDPQ 416(R11), (F23, F24)
+	FLDPQ 416(R13), (F23, F24)
 	WORD $0x4e9796cf // sdot v15.4s, v22.16b, v23.16b
 	WORD $0x4e9896b0 // sdot v16.4s, v21.16b, v24.16b
-	FLDPQ 416(R12), (F24, F23)
+	FLDPQ 416(R14), (F24, F23)
 	WORD $0x4e9896d3 // sdot v19.4s, v22.16b, v24.16b
 	WORD $0x4e9796b4 // sdot v20.4s, v21.16b, v23.16b
 	FLDPQ 448(R1), (F21, F22)
 	FLDPQ 448(R5), (F23, F24)
 	WORD $0x4e9796a5 // sdot v5.4s, v21.16b, v23.16b
 	WORD $0x4e9896c6 // sdot v6.4s, v22.16b, v24.16b
-	FLDPQ 448(R10), (F24, F23)
+	FLDPQ 448(R12), (F24, F23)
 	WORD $0x4e9896a9 // sdot v9.4s, v21.16b, v24.16b
 	WORD $0x4e9796ca // sdot v10.4s, v22.16b, v23.16b
-	FLDPQ 448(R11), (F23, F24)
+	FLDPQ 448(R13), (F23, F24)
 	WORD $0x4e9796ad // sdot v13.4s, v21.16b, v23.16b
 	WORD $0x4e9896ce // sdot v14.4s, v22.16b, v24.16b
-	FLDPQ 448(R12), (F24, F23)
+	FLDPQ 448(R14), (F24, F23)
 	WORD $0x4e9896b1 // sdot v17.4s, v21.16b, v24.16b
 	WORD $0x4e9796d2 // sdot v18.4s, v22.16b, v23.16b
 	FLDPQ 480(R1), (F22, F21)
 	FLDPQ 480(R5), (F23, F24)
 	WORD $0x4e9796c7 // sdot v7.4s, v22.16b, v23.16b
 	WORD $0x4e9896a8 // sdot v8.4s, v21.16b, v24.16b
-	FLDPQ 480(R10), (F24, F23)
+	FLDPQ 480(R12), (F24, F23)
 	WORD $0x4e9896cb // sdot v11.4s, v22.16b, v24.16b
 	WORD $0x4e9796ac // sdot v12.4s, v21.16b, v23.16b
-	FLDPQ 480(R11), (F23, F24)
+	FLDPQ 480(R13), (F23, F24)
 	WORD $0x4e9796cf // sdot v15.4s, v22.16b, v23.16b
 	WORD $0x4e9896b0 // sdot v16.4s, v21.16b, v24.16b
-	FLDPQ 480(R12), (F24, F23)
+	FLDPQ 480(R14), (F24, F23)
 	WORD $0x4e9896d3 // sdot v19.4s, v22.16b, v24.16b
 	WORD $0x4e9796b4 // sdot v20.4s, v21.16b, v23.16b
 	FLDPQ 0(R2), (F21, F22)
@@ -8459,8 +8579,8 @@ chunk:
 	WORD $0x6e36df5a // fmul v26.4s, v26.4s, v22.4s
 	WORD $0x4ebccf01 // fmls v1.4s, v24.4s, v28.4s
 	WORD $0x4e3accc1 // fmla v1.4s, v6.4s, v26.4s
-	FLDPQ 0(R13), (F28, F26)
-	FLDPQ 0(R16), (F6, F27)
+	FLDPQ 0(R15), (F28, F26)
+	FLDPQ 0(R19), (F6, F27)
 	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD $0x6e35df9c // fmul v28.4s, v28.4s, v21.4s
 	WORD $0x4ea6cee2 // fmls v2.4s, v23.4s, v6.4s
@@ -8469,8 +8589,8 @@ chunk:
 	WORD $0x6e36df5a // fmul v26.4s, v26.4s, v22.4s
 	WORD $0x4ebbcf02 // fmls v2.4s, v24.4s, v27.4s
 	WORD $0x4e3acd42 // fmla v2.4s, v10.4s, v26.4s
-	FLDPQ 0(R14), (F27, F26)
-	FLDPQ 0(R17), (F10, F6)
+	FLDPQ 0(R16), (F27, F26)
+	FLDPQ 0(R20), (F10, F6)
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x6e35df7b // fmul v27.4s, v27.4s, v21.4s
 	WORD $0x4eaacee3 // fmls v3.4s, v23.4s, v10.4s
@@ -8479,8 +8599,8 @@ chunk:
 	WORD $0x6e36df5a // fmul v26.4s, v26.4s, v22.4s
 	WORD $0x4ea6cf03 // fmls v3.4s, v24.4s, v6.4s
 	WORD $0x4e3acdc3 // fmla v3.4s, v14.4s, v26.4s
-	FLDPQ 0(R15), (F6, F26)
-	FLDPQ 0(R19), (F14, F10)
+	FLDPQ 0(R17), (F6, F26)
+	FLDPQ 0(R21), (F14, F10)
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x6e35dcc6 // fmul v6.4s, v6.4s, v21.4s
 	WORD $0x4eaecee4 // fmls v4.4s, v23.4s, v14.4s
@@ -8503,8 +8623,8 @@ chunk:
 	WORD $0x6e37df5a // fmul v26.4s, v26.4s, v23.4s
 	WORD $0x4eaecea1 // fmls v1.4s, v21.4s, v14.4s
 	WORD $0x4e3acd01 // fmla v1.4s, v8.4s, v26.4s
-	FLDPQ 32(R13), (F14, F26)
-	FLDPQ 32(R16), (F8, F18)
+	FLDPQ 32(R15), (F14, F26)
+	FLDPQ 32(R19), (F8, F18)
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x6e38ddce // fmul v14.4s, v14.4s, v24.4s
 	WORD $0x4ea8cec2 // fmls v2.4s, v22.4s, v8.4s
@@ -8513,8 +8633,8 @@ chunk:
 	WORD $0x6e37df5a // fmul v26.4s, v26.4s, v23.4s
 	WORD $0x4eb2cea2 // fmls v2.4s, v21.4s, v18.4s
 	WORD $0x4e3acd82 // fmla v2.4s, v12.4s, v26.4s
-	FLDPQ 32(R14), (F18, F26)
-	FLDPQ 32(R17), (F12, F8)
+	FLDPQ 32(R16), (F18, F26)
+	FLDPQ 32(R20), (F12, F8)
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x6e38de52 // fmul v18.4s, v18.4s, v24.4s
 	WORD $0x4eaccec3 // fmls v3.4s, v22.4s, v12.4s
@@ -8523,8 +8643,8 @@ chunk:
 	WORD $0x6e37df5a // fmul v26.4s, v26.4s, v23.4s
 	WORD $0x4ea8cea3 // fmls v3.4s, v21.4s, v8.4s
 	WORD $0x4e3ace03 // fmla v3.4s, v16.4s, v26.4s
-	FLDPQ 32(R15), (F8, F26)
-	FLDPQ 32(R19), (F16, F12)
+	FLDPQ 32(R17), (F8, F26)
+	FLDPQ 32(R21), (F16, F12)
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x6e38dd08 // fmul v8.4s, v8.4s, v24.4s
 	WORD $0x4eb0cec4 // fmls v4.4s, v22.4s, v16.4s
@@ -8539,34 +8659,40 @@ chunk:
 	ADD $512, R5, R5
 	ADD $64, R6, R6
 	ADD $64, R7, R7
-	ADD $512, R10, R10
-	ADD $64, R13, R13
-	ADD $64, R16, R16
-	ADD $512, R11, R11
-	ADD $64, R14, R14
-	ADD $64, R17, R17
 	ADD $512, R12, R12
 	ADD $64, R15, R15
 	ADD $64, R19, R19
+	ADD $512, R13, R13
+	ADD $64, R16, R16
+	ADD $64, R20, R20
+	ADD $512, R14, R14
+	ADD $64, R17, R17
+	ADD $64, R21, R21
 	SUBS $1, R9, R9
 	BNE chunk
 	// 2048 values: 212 vector instructions, 100 loads and stores, 17 others
 	WORD $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
 	WORD $0x7e30d821 // faddp s1, v1.2s
-	FMOVS.P F1, 4(R0)
+	FMOVS F1, 0(R0)
 	WORD $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
 	WORD $0x7e30d842 // faddp s2, v2.2s
-	FMOVS.P F2, 4(R0)
+	FMOVS F2, 4(R0)
 	WORD $0x6e23d463 // faddp v3.4s, v3.4s, v3.4s
 	WORD $0x7e30d863 // faddp s3, v3.2s
-	FMOVS.P F3, 4(R0)
+	FMOVS F3, 8(R0)
 	WORD $0x6e24d484 // faddp v4.4s, v4.4s, v4.4s
 	WORD $0x7e30d884 // faddp s4, v4.2s
-	FMOVS.P F4, 4(R0)
+	FMOVS F4, 12(R0)
+	ADD $32, R0, R0
+	ADD R11, R23, R23
+	ADD R11, R24, R24
+	ADD R11, R25, R25
+	SUBS $1, R10, R10
+	BNE row
 	RET
 
-// func products16x1NEON(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
-TEXT ·products16x1NEON(SB), NOSPLIT, $0-80
+// func products16x1NEON(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
+TEXT ·products16x1NEON(SB), NOSPLIT, $0-96
 	MOVD sums+0(FP), R0
 	MOVD q+8(FP), R1
 	MOVD a+16(FP), R2
@@ -8577,7 +8703,22 @@ TEXT ·products16x1NEON(SB), NOSPLIT, $0-80
 	MOVD sum+56(FP), R7
 	MOVD stride+64(FP), R8
 	MOVD n+72(FP), R9
+	MOVD weights+80(FP), R10
+	MOVD apart+88(FP), R11
 	FMOVS (R4), F0
+	MOVD R1, R23
+	MOVD R2, R24
+	MOVD R3, R25
+
+	PCALIGN $16
+row:
+	MOVD R23, R1
+	MOVD R24, R2
+	MOVD R25, R3
+	MOVD x+40(FP), R5
+	MOVD scale+48(FP), R6
+	MOVD sum+56(FP), R7
+	MOVD n+72(FP), R9
 	WORD $0x4f000401 // movi v1.4s, #0x0
 
 	PCALIGN $16
@@ -8793,11 +8934,17 @@ chunk:
 	// 512 values: 144 vector instructions, 56 loads and stores, 8 others
 	WORD $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
 	WORD $0x7e30d821 // faddp s1, v1.2s
-	FMOVS.P F1, 4(R0)
+	FMOVS F1, 0(R0)
+	ADD $32, R0, R0
+	ADD R11, R23, R23
+	ADD R11, R24, R24
+	ADD R11, R25, R25
+	SUBS $1, R10, R10
+	BNE row
 	RET
 
-// func products16x2NEON(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
-TEXT ·products16x2NEON(SB), NOSPLIT, $0-80
+// func products16x2NEON(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
+TEXT ·products16x2NEON(SB), NOSPLIT, $0-96
 	MOVD sums+0(FP), R0
 	MOVD q+8(FP), R1
 	MOVD a+16(FP), R2
@@ -8808,11 +8955,26 @@ TEXT ·products16x2NEON(SB), NOSPLIT, $0-80
 	MOVD sum+56(FP), R7
 	MOVD stride+64(FP), R8
 	MOVD n+72(FP), R9
+	MOVD weights+80(FP), R10
+	MOVD apart+88(FP), R11
 	FMOVS (R4), F0
+	MOVD R1, R23
+	MOVD R2, R24
+	MOVD R3, R25
+
+	PCALIGN $16
+row:
+	MOVD R23, R1
+	MOVD R24, R2
+	MOVD R25, R3
+	MOVD x+40(FP), R5
+	MOVD scale+48(FP), R6
+	MOVD sum+56(FP), R7
+	MOVD n+72(FP), R9
 	WORD $0x4f000401 // movi v1.4s, #0x0
-	ADD R8, R5, R10
-	ADD R8, R6, R13
-	ADD R8, R7, R16
+	ADD R8, R5, R12
+	ADD R8, R6, R15
+	ADD R8, R7, R19
 	WORD $0x4f000402 // movi v2.4s, #0x0
 
 	PCALIGN $16
@@ -8823,7 +8985,7 @@ chunk:
 	WORD $0x4e2dc164 // smull2 v4.8h, v11.16b, v13.16b
 	WORD $0x0e2ec185 // smull v5.8h, v12.8b, v14.8b
 	WORD $0x4e2ec186 // smull2 v6.8h, v12.16b, v14.16b
-	FLDPQ 0(R10), (F14, F13)
+	FLDPQ 0(R12), (F14, F13)
 	WORD $0x0e2ec167 // smull v7.8h, v11.8b, v14.8b
 	WORD $0x4e2ec168 // smull2 v8.8h, v11.16b, v14.16b
 	WORD $0x0e2dc189 // smull v9.8h, v12.8b, v13.8b
@@ -8834,7 +8996,7 @@ chunk:
 	WORD $0x4e2d8184 // smlal2 v4.8h, v12.16b, v13.16b
 	WORD $0x0e2e8165 // smlal v5.8h, v11.8b, v14.8b
 	WORD $0x4e2e8166 // smlal2 v6.8h, v11.16b, v14.16b
-	FLDPQ 64(R10), (F14, F13)
+	FLDPQ 64(R12), (F14, F13)
 	WORD $0x0e2e8187 // smlal v7.8h, v12.8b, v14.8b
 	WORD $0x4e2e8188 // smlal2 v8.8h, v12.16b, v14.16b
 	WORD $0x0e2d8169 // smlal v9.8h, v11.8b, v13.8b
@@ -8845,7 +9007,7 @@ chunk:
 	WORD $0x4e2d8164 // smlal2 v4.8h, v11.16b, v13.16b
 	WORD $0x0e2e8185 // smlal v5.8h, v12.8b, v14.8b
 	WORD $0x4e2e8186 // smlal2 v6.8h, v12.16b, v14.16b
-	FLDPQ 128(R10), (F14, F13)
+	FLDPQ 128(R12), (F14, F13)
 	WORD $0x0e2e8167 // smlal v7.8h, v11.8b, v14.8b
 	WORD $0x4e2e8168 // smlal2 v8.8h, v11.16b, v14.16b
 	WORD $0x0e2d8189 // smlal v9.8h, v12.8b, v13.8b
@@ -8856,7 +9018,7 @@ chunk:
 	WORD $0x4e2d8184 // smlal2 v4.8h, v12.16b, v13.16b
 	WORD $0x0e2e8165 // smlal v5.8h, v11.8b, v14.8b
 	WORD $0x4e2e8166 // smlal2 v6.8h, v11.16b, v14.16b
-	FLDPQ 192(R10), (F14, F13)
+	FLDPQ 192(R12), (F14, F13)
 	WORD $0x0e2e8187 // smlal v7.8h, v12.8b, v14.8b
 	WORD $0x4e2e8188 // smlal2 v8.8h, v12.16b, v14.16b
 	WORD $0x0e2d8169 // smlal v9.8h, v11.8b, v13.8b
@@ -8893,8 +9055,8 @@ chunk:
 	WORD $0x6e30dce7 // fmul v7.4s, v7.4s, v16.4s
 	WORD $0x4eaccd21 // fmls v1.4s, v9.4s, v12.4s
 	WORD $0x4e27cda1 // fmla v1.4s, v13.4s, v7.4s
-	FLDPQ 0(R13), (F12, F7)
-	FLDPQ 0(R16), (F13, F14)
+	FLDPQ 0(R15), (F12, F7)
+	FLDPQ 0(R19), (F13, F14)
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x6e32dd8c // fmul v12.4s, v12.4s, v18.4s
 	WORD $0x4eadcd42 // fmls v2.4s, v10.4s, v13.4s
@@ -8909,7 +9071,7 @@ chunk:
 	WORD $0x4e28c18a // smull2 v10.8h, v12.16b, v8.16b
 	WORD $0x0e2bc1f0 // smull v16.8h, v15.8b, v11.8b
 	WORD $0x4e2bc1f2 // smull2 v18.8h, v15.16b, v11.16b
-	FLDPQ 256(R10), (F11, F8)
+	FLDPQ 256(R12), (F11, F8)
 	WORD $0x0e2bc18e // smull v14.8h, v12.8b, v11.8b
 	WORD $0x4e2bc187 // smull2 v7.8h, v12.16b, v11.16b
 	WORD $0x0e28c1f1 // smull v17.8h, v15.8b, v8.8b
@@ -8920,7 +9082,7 @@ chunk:
 	WORD $0x4e2881ea // smlal2 v10.8h, v15.16b, v8.16b
 	WORD $0x0e2b8190 // smlal v16.8h, v12.8b, v11.8b
 	WORD $0x4e2b8192 // smlal2 v18.8h, v12.16b, v11.16b
-	FLDPQ 320(R10), (F11, F8)
+	FLDPQ 320(R12), (F11, F8)
 	WORD $0x0e2b81ee // smlal v14.8h, v15.8b, v11.8b
 	WORD $0x4e2b81e7 // smlal2 v7.8h, v15.16b, v11.16b
 	WORD $0x0e288191 // smlal v17.8h, v12.8b, v8.8b
@@ -8931,7 +9093,7 @@ chunk:
 	WORD $0x4e28818a // smlal2 v10.8h, v12.16b, v8.16b
 	WORD $0x0e2b81f0 // smlal v16.8h, v15.8b, v11.8b
 	WORD $0x4e2b81f2 // smlal2 v18.8h, v15.16b, v11.16b
-	FLDPQ 384(R10), (F11, F8)
+	FLDPQ 384(R12), (F11, F8)
 	WORD $0x0e2b818e // smlal v14.8h, v12.8b, v11.8b
 	WORD $0x4e2b8187 // smlal2 v7.8h, v12.16b, v11.16b
 	WORD $0x0e2881f1 // smlal v17.8h, v15.8b, v8.8b
@@ -8942,7 +9104,7 @@ chunk:
 	WORD $0x4e2881ea // smlal2 v10.8h, v15.16b, v8.16b
 	WORD $0x0e2b8190 // smlal v16.8h, v12.8b, v11.8b
 	WORD $0x4e2b8192 // smlal2 v18.8h, v12.16b, v11.16b
-	FLDPQ 448(R10), (F11, F8)
+	FLDPQ 448(R12), (F11, F8)
 	WORD $0x0e2b81ee // smlal v14.8h, v15.8b, v11.8b
 	WORD $0x4e2b81e7 // smlal2 v7.8h, v15.16b, v11.16b
 	WORD $0x0e288191 // smlal v17.8h, v12.8b, v8.8b
@@ -8979,8 +9141,8 @@ chunk:
 	WORD $0x6e25ddce // fmul v14.4s, v14.4s, v5.4s
 	WORD $0x4eafce21 // fmls v1.4s, v17.4s, v15.4s
 	WORD $0x4e2ecd01 // fmla v1.4s, v8.4s, v14.4s
-	FLDPQ 0(R13), (F15, F14)
-	FLDPQ 64(R16), (F8, F11)
+	FLDPQ 0(R15), (F15, F14)
+	FLDPQ 64(R19), (F8, F11)
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x6e23ddef // fmul v15.4s, v15.4s, v3.4s
 	WORD $0x4ea8cda2 // fmls v2.4s, v13.4s, v8.4s
@@ -8995,7 +9157,7 @@ chunk:
 	WORD $0x4e27c1ed // smull2 v13.8h, v15.16b, v7.16b
 	WORD $0x0e2cc0c5 // smull v5.8h, v6.8b, v12.8b
 	WORD $0x4e2cc0c3 // smull2 v3.8h, v6.16b, v12.16b
-	FLDPQ 32(R10), (F12, F7)
+	FLDPQ 32(R12), (F12, F7)
 	WORD $0x0e2cc1eb // smull v11.8h, v15.8b, v12.8b
 	WORD $0x4e2cc1ee // smull2 v14.8h, v15.16b, v12.16b
 	WORD $0x0e27c0c4 // smull v4.8h, v6.8b, v7.8b
@@ -9006,7 +9168,7 @@ chunk:
 	WORD $0x4e2780cd // smlal2 v13.8h, v6.16b, v7.16b
 	WORD $0x0e2c81e5 // smlal v5.8h, v15.8b, v12.8b
 	WORD $0x4e2c81e3 // smlal2 v3.8h, v15.16b, v12.16b
-	FLDPQ 96(R10), (F12, F7)
+	FLDPQ 96(R12), (F12, F7)
 	WORD $0x0e2c80cb // smlal v11.8h, v6.8b, v12.8b
 	WORD $0x4e2c80ce // smlal2 v14.8h, v6.16b, v12.16b
 	WORD $0x0e2781e4 // smlal v4.8h, v15.8b, v7.8b
@@ -9017,7 +9179,7 @@ chunk:
 	WORD $0x4e2781ed // smlal2 v13.8h, v15.16b, v7.16b
 	WORD $0x0e2c80c5 // smlal v5.8h, v6.8b, v12.8b
 	WORD $0x4e2c80c3 // smlal2 v3.8h, v6.16b, v12.16b
-	FLDPQ 160(R10), (F12, F7)
+	FLDPQ 160(R12), (F12, F7)
 	WORD $0x0e2c81eb // smlal v11.8h, v15.8b, v12.8b
 	WORD $0x4e2c81ee // smlal2 v14.8h, v15.16b, v12.16b
 	WORD $0x0e2780c4 // smlal v4.8h, v6.8b, v7.8b
@@ -9028,7 +9190,7 @@ chunk:
 	WORD $0x4e2780cd // smlal2 v13.8h, v6.16b, v7.16b
 	WORD $0x0e2c81e5 // smlal v5.8h, v15.8b, v12.8b
 	WORD $0x4e2c81e3 // smlal2 v3.8h, v15.16b, v12.16b
-	FLDPQ 224(R10), (F12, F7)
+	FLDPQ 224(R12), (F12, F7)
 	WORD $0x0e2c80cb // smlal v11.8h, v6.8b, v12.8b
 	WORD $0x4e2c80ce // smlal2 v14.8h, v6.16b, v12.16b
 	WORD $0x0e2781e4 // smlal v4.8h, v15.8b, v7.8b
@@ -9065,8 +9227,8 @@ chunk:
 	WORD $0x6e30dd6b // fmul v11.4s, v11.4s, v16.4s
 	WORD $0x4ea6cc81 // fmls v1.4s, v4.4s, v6.4s
 	WORD $0x4e2bcce1 // fmla v1.4s, v7.4s, v11.4s
-	FLDPQ 32(R13), (F6, F11)
-	FLDPQ 32(R16), (F7, F12)
+	FLDPQ 32(R15), (F6, F11)
+	FLDPQ 32(R19), (F7, F12)
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x6e29dcc6 // fmul v6.4s, v6.4s, v9.4s
 	WORD $0x4ea7cd02 // fmls v2.4s, v8.4s, v7.4s
@@ -9081,7 +9243,7 @@ chunk:
 	WORD $0x4e2ec0c8 // smull2 v8.8h, v6.16b, v14.16b
 	WORD $0x0e2fc250 // smull v16.8h, v18.8b, v15.8b
 	WORD $0x4e2fc249 // smull2 v9.8h, v18.16b, v15.16b
-	FLDPQ 288(R10), (F15, F14)
+	FLDPQ 288(R12), (F15, F14)
 	WORD $0x0e2fc0cc // smull v12.8h, v6.8b, v15.8b
 	WORD $0x4e2fc0cb // smull2 v11.8h, v6.16b, v15.16b
 	WORD $0x0e2ec24a // smull v10.8h, v18.8b, v14.8b
@@ -9092,7 +9254,7 @@ chunk:
 	WORD $0x4e2e8248 // smlal2 v8.8h, v18.16b, v14.16b
 	WORD $0x0e2f80d0 // smlal v16.8h, v6.8b, v15.8b
 	WORD $0x4e2f80c9 // smlal2 v9.8h, v6.16b, v15.16b
-	FLDPQ 352(R10), (F15, F14)
+	FLDPQ 352(R12), (F15, F14)
 	WORD $0x0e2f824c // smlal v12.8h, v18.8b, v15.8b
 	WORD $0x4e2f824b // smlal2 v11.8h, v18.16b, v15.16b
 	WORD $0x0e2e80ca // smlal v10.8h, v6.8b, v14.8b
@@ -9103,7 +9265,7 @@ chunk:
 	WORD $0x4e2e80c8 // smlal2 v8.8h, v6.16b, v14.16b
 	WORD $0x0e2f8250 // smlal v16.8h, v18.8b, v15.8b
 	WORD $0x4e2f8249 // smlal2 v9.8h, v18.16b, v15.16b
-	FLDPQ 416(R10), (F15, F14)
+	FLDPQ 416(R12), (F15, F14)
 	WORD $0x0e2f80cc // smlal v12.8h, v6.8b, v15.8b
 	WORD $0x4e2f80cb // smlal2 v11.8h, v6.16b, v15.16b
 	WORD $0x0e2e824a // smlal v10.8h, v18.8b, v14.8b
@@ -9114,7 +9276,7 @@ chunk:
 	WORD $0x4e2e8248 // smlal2 v8.8h, v18.16b, v14.16b
 	WORD $0x0e2f80d0 // smlal v16.8h, v6.8b, v15.8b
 	WORD $0x4e2f80c9 // smlal2 v9.8h, v6.16b, v15.16b
-	FLDPQ 480(R10), (F15, F14)
+	FLDPQ 480(R12), (F15, F14)
 	WORD $0x0e2f824c // smlal v12.8h, v18.8b, v15.8b
 	WORD $0x4e2f824b // smlal2 v11.8h, v18.16b, v15.16b
 	WORD $0x0e2e80ca // smlal v10.8h, v6.8b, v14.8b
@@ -9151,8 +9313,8 @@ chunk:
 	WORD $0x6e25dd8c // fmul v12.4s, v12.4s, v5.4s
 	WORD $0x4eb2cd41 // fmls v1.4s, v10.4s, v18.4s
 	WORD $0x4e2ccdc1 // fmla v1.4s, v14.4s, v12.4s
-	FLDPQ 32(R13), (F18, F12)
-	FLDPQ 96(R16), (F14, F15)
+	FLDPQ 32(R15), (F18, F12)
+	FLDPQ 96(R19), (F14, F15)
 	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
 	WORD $0x6e31de52 // fmul v18.4s, v18.4s, v17.4s
 	WORD $0x4eaecce2 // fmls v2.4s, v7.4s, v14.4s
@@ -9167,22 +9329,28 @@ chunk:
 	ADD $512, R5, R5
 	ADD $64, R6, R6
 	ADD $128, R7, R7
-	ADD $512, R10, R10
-	ADD $64, R13, R13
-	ADD $128, R16, R16
+	ADD $512, R12, R12
+	ADD $64, R15, R15
+	ADD $128, R19, R19
 	SUBS $1, R9, R9
 	BNE chunk
 	// 1024 values: 264 vector instructions, 80 loads and stores, 11 others
 	WORD $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
 	WORD $0x7e30d821 // faddp s1, v1.2s
-	FMOVS.P F1, 4(R0)
+	FMOVS F1, 0(R0)
 	WORD $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
 	WORD $0x7e30d842 // faddp s2, v2.2s
-	FMOVS.P F2, 4(R0)
+	FMOVS F2, 4(R0)
+	ADD $32, R0, R0
+	ADD R11, R23, R23
+	ADD R11, R24, R24
+	ADD R11, R25, R25
+	SUBS $1, R10, R10
+	BNE row
 	RET
 
-// func products32x1NEON(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
-TEXT ·products32x1NEON(SB), NOSPLIT, $0-80
+// func products32x1NEON(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
+TEXT ·products32x1NEON(SB), NOSPLIT, $0-96
 	MOVD sums+0(FP), R0
 	MOVD q+8(FP), R1
 	MOVD a+16(FP), R2
@@ -9193,7 +9361,22 @@ TEXT ·products32x1NEON(SB), NOSPLIT, $0-80
 	MOVD sum+56(FP), R7
 	MOVD stride+64(FP), R8
 	MOVD n+72(FP), R9
+	MOVD weights+80(FP), R10
+	MOVD apart+88(FP), R11
 	FMOVS (R4), F0
+	MOVD R1, R23
+	MOVD R2, R24
+	MOVD R3, R25
+
+	PCALIGN $16
+row:
+	MOVD R23, R1
+	MOVD R24, R2
+	MOVD R25, R3
+	MOVD x+40(FP), R5
+	MOVD scale+48(FP), R6
+	MOVD sum+56(FP), R7
+	MOVD n+72(FP), R9
 	WORD $0x4f000401 // movi v1.4s, #0x0
 
 	PCALIGN $16
@@ -9353,11 +9536,17 @@ chunk:
 	// 512 values: 104 vector instructions, 40 loads and stores, 8 others
 	WORD $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
 	WORD $0x7e30d821 // faddp s1, v1.2s
-	FMOVS.P F1, 4(R0)
+	FMOVS F1, 0(R0)
+	ADD $32, R0, R0
+	ADD R11, R23, R23
+	ADD R11, R24, R24
+	ADD R11, R25, R25
+	SUBS $1, R10, R10
+	BNE row
 	RET
 
-// func products32x2NEON(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
-TEXT ·products32x2NEON(SB), NOSPLIT, $0-80
+// func products32x2NEON(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
+TEXT ·products32x2NEON(SB), NOSPLIT, $0-96
 	MOVD sums+0(FP), R0
 	MOVD q+8(FP), R1
 	MOVD a+16(FP), R2
@@ -9368,11 +9557,26 @@ TEXT ·products32x2NEON(SB), NOSPLIT, $0-80
 	MOVD sum+56(FP), R7
 	MOVD stride+64(FP), R8
 	MOVD n+72(FP), R9
+	MOVD weights+80(FP), R10
+	MOVD apart+88(FP), R11
 	FMOVS (R4), F0
+	MOVD R1, R23
+	MOVD R2, R24
+	MOVD R3, R25
+
+	PCALIGN $16
+row:
+	MOVD R23, R1
+	MOVD R24, R2
+	MOVD R25, R3
+	MOVD x+40(FP), R5
+	MOVD scale+48(FP), R6
+	MOVD sum+56(FP), R7
+	MOVD n+72(FP), R9
 	WORD $0x4f000401 // movi v1.4s, #0x0
-	ADD R8, R5, R10
-	ADD R8, R6, R13
-	ADD R8, R7, R16
+	ADD R8, R5, R12
+	ADD R8, R6, R15
+	ADD R8, R7, R19
 	WORD $0x4f000402 // movi v2.4s, #0x0
 
 	PCALIGN $16
@@ -9383,7 +9587,7 @@ chunk:
 	WORD $0x4e2dc164 // smull2 v4.8h, v11.16b, v13.16b
 	WORD $0x0e2ec185 // smull v5.8h, v12.8b, v14.8b
 	WORD $0x4e2ec186 // smull2 v6.8h, v12.16b, v14.16b
-	FLDPQ 0(R10), (F14, F13)
+	FLDPQ 0(R12), (F14, F13)
 	WORD $0x0e2ec167 // smull v7.8h, v11.8b, v14.8b
 	WORD $0x4e2ec168 // smull2 v8.8h, v11.16b, v14.16b
 	WORD $0x0e2dc189 // smull v9.8h, v12.8b, v13.8b
@@ -9394,7 +9598,7 @@ chunk:
 	WORD $0x4e2d8184 // smlal2 v4.8h, v12.16b, v13.16b
 	WORD $0x0e2e8165 // smlal v5.8h, v11.8b, v14.8b
 	WORD $0x4e2e8166 // smlal2 v6.8h, v11.16b, v14.16b
-	FLDPQ 64(R10), (F14, F13)
+	FLDPQ 64(R12), (F14, F13)
 	WORD $0x0e2e8187 // smlal v7.8h, v12.8b, v14.8b
 	WORD $0x4e2e8188 // smlal2 v8.8h, v12.16b, v14.16b
 	WORD $0x0e2d8169 // smlal v9.8h, v11.8b, v13.8b
@@ -9405,7 +9609,7 @@ chunk:
 	WORD $0x4e2d8164 // smlal2 v4.8h, v11.16b, v13.16b
 	WORD $0x0e2e8185 // smlal v5.8h, v12.8b, v14.8b
 	WORD $0x4e2e8186 // smlal2 v6.8h, v12.16b, v14.16b
-	FLDPQ 128(R10), (F14, F13)
+	FLDPQ 128(R12), (F14, F13)
 	WORD $0x0e2e8167 // smlal v7.8h, v11.8b, v14.8b
 	WORD $0x4e2e8168 // smlal2 v8.8h, v11.16b, v14.16b
 	WORD $0x0e2d8189 // smlal v9.8h, v12.8b, v13.8b
@@ -9416,7 +9620,7 @@ chunk:
 	WORD $0x4e2d8184 // smlal2 v4.8h, v12.16b, v13.16b
 	WORD $0x0e2e8165 // smlal v5.8h, v11.8b, v14.8b
 	WORD $0x4e2e8166 // smlal2 v6.8h, v11.16b, v14.16b
-	FLDPQ 192(R10), (F14, F13)
+	FLDPQ 192(R12), (F14, F13)
 	WORD $0x0e2e8187 // smlal v7.8h, v12.8b, v14.8b
 	WORD $0x4e2e8188 // smlal2 v8.8h, v12.16b, v14.16b
 	WORD $0x0e2d8169 // smlal v9.8h, v11.8b, v13.8b
@@ -9435,7 +9639,7 @@ chunk:
 	WORD $0x4e35c264 // smull2 v4.8h, v19.16b, v21.16b
 	WORD $0x0e36c285 // smull v5.8h, v20.8b, v22.8b
 	WORD $0x4e36c286 // smull2 v6.8h, v20.16b, v22.16b
-	FLDPQ 256(R10), (F22, F21)
+	FLDPQ 256(R12), (F22, F21)
 	WORD $0x0e36c267 // smull v7.8h, v19.8b, v22.8b
 	WORD $0x4e36c268 // smull2 v8.8h, v19.16b, v22.16b
 	WORD $0x0e35c289 // smull v9.8h, v20.8b, v21.8b
@@ -9446,7 +9650,7 @@ chunk:
 	WORD $0x4e358284 // smlal2 v4.8h, v20.16b, v21.16b
 	WORD $0x0e368265 // smlal v5.8h, v19.8b, v22.8b
 	WORD $0x4e368266 // smlal2 v6.8h, v19.16b, v22.16b
-	FLDPQ 320(R10), (F22, F21)
+	FLDPQ 320(R12), (F22, F21)
 	WORD $0x0e368287 // smlal v7.8h, v20.8b, v22.8b
 	WORD $0x4e368288 // smlal2 v8.8h, v20.16b, v22.16b
 	WORD $0x0e358269 // smlal v9.8h, v19.8b, v21.8b
@@ -9457,7 +9661,7 @@ chunk:
 	WORD $0x4e358264 // smlal2 v4.8h, v19.16b, v21.16b
 	WORD $0x0e368285 // smlal v5.8h, v20.8b, v22.8b
 	WORD $0x4e368286 // smlal2 v6.8h, v20.16b, v22.16b
-	FLDPQ 384(R10), (F22, F21)
+	FLDPQ 384(R12), (F22, F21)
 	WORD $0x0e368267 // smlal v7.8h, v19.8b, v22.8b
 	WORD $0x4e368268 // smlal2 v8.8h, v19.16b, v22.16b
 	WORD $0x0e358289 // smlal v9.8h, v20.8b, v21.8b
@@ -9468,7 +9672,7 @@ chunk:
 	WORD $0x4e358284 // smlal2 v4.8h, v20.16b, v21.16b
 	WORD $0x0e368265 // smlal v5.8h, v19.8b, v22.8b
 	WORD $0x4e368266 // smlal2 v6.8h, v19.16b, v22.16b
-	FLDPQ 448(R10), (F22, F21)
+	FLDPQ 448(R12), (F22, F21)
 	WORD $0x0e368287 // smlal v7.8h, v20.8b, v22.8b
 	WORD $0x4e368288 // smlal2 v8.8h, v20.16b, v22.16b
 	WORD $0x0e358269 // smlal v9.8h, v19.8b, v21.8b
@@ -9499,8 +9703,8 @@ chunk:
 	WORD $0x6e30dce7 // fmul v7.4s, v7.4s, v16.4s
 	WORD $0x4eaccd21 // fmls v1.4s, v9.4s, v12.4s
 	WORD $0x4e27cda1 // fmla v1.4s, v13.4s, v7.4s
-	FLDPQ 0(R13), (F12, F7)
-	FLDPQ 0(R16), (F13, F14)
+	FLDPQ 0(R15), (F12, F7)
+	FLDPQ 0(R19), (F13, F14)
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x6e32dd8c // fmul v12.4s, v12.4s, v18.4s
 	WORD $0x4eadcd42 // fmls v2.4s, v10.4s, v13.4s
@@ -9515,7 +9719,7 @@ chunk:
 	WORD $0x4e28c18a // smull2 v10.8h, v12.16b, v8.16b
 	WORD $0x0e2bc1f0 // smull v16.8h, v15.8b, v11.8b
 	WORD $0x4e2bc1f2 // smull2 v18.8h, v15.16b, v11.16b
-	FLDPQ 32(R10), (F11, F8)
+	FLDPQ 32(R12), (F11, F8)
 	WORD $0x0e2bc18e // smull v14.8h, v12.8b, v11.8b
 	WORD $0x4e2bc187 // smull2 v7.8h, v12.16b, v11.16b
 	WORD $0x0e28c1f1 // smull v17.8h, v15.8b, v8.8b
@@ -9526,7 +9730,7 @@ chunk:
 	WORD $0x4e2881ea // smlal2 v10.8h, v15.16b, v8.16b
 	WORD $0x0e2b8190 // smlal v16.8h, v12.8b, v11.8b
 	WORD $0x4e2b8192 // smlal2 v18.8h, v12.16b, v11.16b
-	FLDPQ 96(R10), (F11, F8)
+	FLDPQ 96(R12), (F11, F8)
 	WORD $0x0e2b81ee // smlal v14.8h, v15.8b, v11.8b
 	WORD $0x4e2b81e7 // smlal2 v7.8h, v15.16b, v11.16b
 	WORD $0x0e288191 // smlal v17.8h, v12.8b, v8.8b
@@ -9537,7 +9741,7 @@ chunk:
 	WORD $0x4e28818a // smlal2 v10.8h, v12.16b, v8.16b
 	WORD $0x0e2b81f0 // smlal v16.8h, v15.8b, v11.8b
 	WORD $0x4e2b81f2 // smlal2 v18.8h, v15.16b, v11.16b
-	FLDPQ 160(R10), (F11, F8)
+	FLDPQ 160(R12), (F11, F8)
 	WORD $0x0e2b818e // smlal v14.8h, v12.8b, v11.8b
 	WORD $0x4e2b8187 // smlal2 v7.8h, v12.16b, v11.16b
 	WORD $0x0e2881f1 // smlal v17.8h, v15.8b, v8.8b
@@ -9548,7 +9752,7 @@ chunk:
 	WORD $0x4e2881ea // smlal2 v10.8h, v15.16b, v8.16b
 	WORD $0x0e2b8190 // smlal v16.8h, v12.8b, v11.8b
 	WORD $0x4e2b8192 // smlal2 v18.8h, v12.16b, v11.16b
-	FLDPQ 224(R10), (F11, F8)
+	FLDPQ 224(R12), (F11, F8)
 	WORD $0x0e2b81ee // smlal v14.8h, v15.8b, v11.8b
 	WORD $0x4e2b81e7 // smlal2 v7.8h, v15.16b, v11.16b
 	WORD $0x0e288191 // smlal v17.8h, v12.8b, v8.8b
@@ -9567,7 +9771,7 @@ chunk:
 	WORD $0x4e35c26a // smull2 v10.8h, v19.16b, v21.16b
 	WORD $0x0e36c290 // smull v16.8h, v20.8b, v22.8b
 	WORD $0x4e36c292 // smull2 v18.8h, v20.16b, v22.16b
-	FLDPQ 288(R10), (F22, F21)
+	FLDPQ 288(R12), (F22, F21)
 	WORD $0x0e36c26e // smull v14.8h, v19.8b, v22.8b
 	WORD $0x4e36c267 // smull2 v7.8h, v19.16b, v22.16b
 	WORD $0x0e35c291 // smull v17.8h, v20.8b, v21.8b
@@ -9578,7 +9782,7 @@ chunk:
 	WORD $0x4e35828a // smlal2 v10.8h, v20.16b, v21.16b
 	WORD $0x0e368270 // smlal v16.8h, v19.8b, v22.8b
 	WORD $0x4e368272 // smlal2 v18.8h, v19.16b, v22.16b
-	FLDPQ 352(R10), (F22, F21)
+	FLDPQ 352(R12), (F22, F21)
 	WORD $0x0e36828e // smlal v14.8h, v20.8b, v22.8b
 	WORD $0x4e368287 // smlal2 v7.8h, v20.16b, v22.16b
 	WORD $0x0e358271 // smlal v17.8h, v19.8b, v21.8b
@@ -9589,7 +9793,7 @@ chunk:
 	WORD $0x4e35826a // smlal2 v10.8h, v19.16b, v21.16b
 	WORD $0x0e368290 // smlal v16.8h, v20.8b, v22.8b
 	WORD $0x4e368292 // smlal2 v18.8h, v20.16b, v22.16b
-	FLDPQ 416(R10), (F22, F21)
+	FLDPQ 416(R12), (F22, F21)
 	WORD $0x0e36826e // smlal v14.8h, v19.8b, v22.8b
 	WORD $0x4e368267 // smlal2 v7.8h, v19.16b, v22.16b
 	WORD $0x0e358291 // smlal v17.8h, v20.8b, v21.8b
@@ -9600,7 +9804,7 @@ chunk:
 	WORD $0x4e35828a // smlal2 v10.8h, v20.16b, v21.16b
 	WORD $0x0e368270 // smlal v16.8h, v19.8b, v22.8b
 	WORD $0x4e368272 // smlal2 v18.8h, v19.16b, v22.16b
-	FLDPQ 480(R10), (F22, F21)
+	FLDPQ 480(R12), (F22, F21)
 	WORD $0x0e36828e // smlal v14.8h, v20.8b, v22.8b
 	WORD $0x4e368287 // smlal2 v7.8h, v20.16b, v22.16b
 	WORD $0x0e358271 // smlal v17.8h, v19.8b, v21.8b
@@ -9631,8 +9835,8 @@ chunk:
 	WORD $0x6e25ddce // fmul v14.4s, v14.4s, v5.4s
 	WORD $0x4eafce21 // fmls v1.4s, v17.4s, v15.4s
 	WORD $0x4e2ecd01 // fmla v1.4s, v8.4s, v14.4s
-	FLDPQ 32(R13), (F15, F14)
-	FLDPQ 32(R16), (F8, F11)
+	FLDPQ 32(R15), (F15, F14)
+	FLDPQ 32(R19), (F8, F11)
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x6e23ddef // fmul v15.4s, v15.4s, v3.4s
 	WORD $0x4ea8cda2 // fmls v2.4s, v13.4s, v8.4s
@@ -9647,22 +9851,28 @@ chunk:
 	ADD $512, R5, R5
 	ADD $64, R6, R6
 	ADD $64, R7, R7
-	ADD $512, R10, R10
-	ADD $64, R13, R13
-	ADD $64, R16, R16
+	ADD $512, R12, R12
+	ADD $64, R15, R15
+	ADD $64, R19, R19
 	SUBS $1, R9, R9
 	BNE chunk
 	// 1024 values: 204 vector instructions, 60 loads and stores, 11 others
 	WORD $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
 	WORD $0x7e30d821 // faddp s1, v1.2s
-	FMOVS.P F1, 4(R0)
+	FMOVS F1, 0(R0)
 	WORD $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
 	WORD $0x7e30d842 // faddp s2, v2.2s
-	FMOVS.P F2, 4(R0)
+	FMOVS F2, 4(R0)
+	ADD $32, R0, R0
+	ADD R11, R23, R23
+	ADD R11, R24, R24
+	ADD R11, R25, R25
+	SUBS $1, R10, R10
+	BNE row
 	RET
 
-// func productsSignedx1NEON(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
-TEXT ·productsSignedx1NEON(SB), NOSPLIT, $0-80
+// func productsSignedx1NEON(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
+TEXT ·productsSignedx1NEON(SB), NOSPLIT, $0-96
 	MOVD sums+0(FP), R0
 	MOVD q+8(FP), R1
 	MOVD a+16(FP), R2
@@ -9673,7 +9883,22 @@ TEXT ·productsSignedx1NEON(SB), NOSPLIT, $0-80
 	MOVD sum+56(FP), R7
 	MOVD stride+64(FP), R8
 	MOVD n+72(FP), R9
+	MOVD weights+80(FP), R10
+	MOVD apart+88(FP), R11
 	FMOVS (R4), F0
+	MOVD R1, R23
+	MOVD R2, R24
+	MOVD R3, R25
+
+	PCALIGN $16
+row:
+	MOVD R23, R1
+	MOVD R24, R2
+	MOVD R25, R3
+	MOVD x+40(FP), R5
+	MOVD scale+48(FP), R6
+	MOVD sum+56(FP), R7
+	MOVD n+72(FP), R9
 	WORD $0x4f000401 // movi v1.4s, #0x0
 
 	PCALIGN $16
@@ -9849,11 +10074,17 @@ chunk:
 	// 512 values: 120 vector instructions, 40 loads and stores, 8 others
 	WORD $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
 	WORD $0x7e30d821 // faddp s1, v1.2s
-	FMOVS.P F1, 4(R0)
+	FMOVS F1, 0(R0)
+	ADD $32, R0, R0
+	ADD R11, R23, R23
+	ADD R11, R24, R24
+	ADD R11, R25, R25
+	SUBS $1, R10, R10
+	BNE row
 	RET
 
-// func productsSignedx2NEON(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
-TEXT ·productsSignedx2NEON(SB), NOSPLIT, $0-80
+// func productsSignedx2NEON(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
+TEXT ·productsSignedx2NEON(SB), NOSPLIT, $0-96
 	MOVD sums+0(FP), R0
 	MOVD q+8(FP), R1
 	MOVD a+16(FP), R2
@@ -9864,11 +10095,26 @@ TEXT ·productsSignedx2NEON(SB), NOSPLIT, $0-80
 	MOVD sum+56(FP), R7
 	MOVD stride+64(FP), R8
 	MOVD n+72(FP), R9
+	MOVD weights+80(FP), R10
+	MOVD apart+88(FP), R11
 	FMOVS (R4), F0
+	MOVD R1, R23
+	MOVD R2, R24
+	MOVD R3, R25
+
+	PCALIGN $16
+row:
+	MOVD R23, R1
+	MOVD R24, R2
+	MOVD R25, R3
+	MOVD x+40(FP), R5
+	MOVD scale+48(FP), R6
+	MOVD sum+56(FP), R7
+	MOVD n+72(FP), R9
 	WORD $0x4f000401 // movi v1.4s, #0x0
-	ADD R8, R5, R10
-	ADD R8, R6, R13
-	ADD R8, R7, R16
+	ADD R8, R5, R12
+	ADD R8, R6, R15
+	ADD R8, R7, R19
 	WORD $0x4f000402 // movi v2.4s, #0x0
 
 	PCALIGN $16
@@ -9879,7 +10125,7 @@ chunk:
 	WORD $0x4e2dc164 // smull2 v4.8h, v11.16b, v13.16b
 	WORD $0x0e2ec185 // smull v5.8h, v12.8b, v14.8b
 	WORD $0x4e2ec186 // smull2 v6.8h, v12.16b, v14.16b
-	FLDPQ 0(R10), (F14, F13)
+	FLDPQ 0(R12), (F14, F13)
 	WORD $0x0e2ec167 // smull v7.8h, v11.8b, v14.8b
 	WORD $0x4e2ec168 // smull2 v8.8h, v11.16b, v14.16b
 	WORD $0x0e2dc189 // smull v9.8h, v12.8b, v13.8b
@@ -9890,7 +10136,7 @@ chunk:
 	WORD $0x4e2d8184 // smlal2 v4.8h, v12.16b, v13.16b
 	WORD $0x0e2e8165 // smlal v5.8h, v11.8b, v14.8b
 	WORD $0x4e2e8166 // smlal2 v6.8h, v11.16b, v14.16b
-	FLDPQ 64(R10), (F14, F13)
+	FLDPQ 64(R12), (F14, F13)
 	WORD $0x0e2e8187 // smlal v7.8h, v12.8b, v14.8b
 	WORD $0x4e2e8188 // smlal2 v8.8h, v12.16b, v14.16b
 	WORD $0x0e2d8169 // smlal v9.8h, v11.8b, v13.8b
@@ -9909,7 +10155,7 @@ chunk:
 	WORD $0x4e35c264 // smull2 v4.8h, v19.16b, v21.16b
 	WORD $0x0e36c285 // smull v5.8h, v20.8b, v22.8b
 	WORD $0x4e36c286 // smull2 v6.8h, v20.16b, v22.16b
-	FLDPQ 128(R10), (F22, F21)
+	FLDPQ 128(R12), (F22, F21)
 	WORD $0x0e36c267 // smull v7.8h, v19.8b, v22.8b
 	WORD $0x4e36c268 // smull2 v8.8h, v19.16b, v22.16b
 	WORD $0x0e35c289 // smull v9.8h, v20.8b, v21.8b
@@ -9920,7 +10166,7 @@ chunk:
 	WORD $0x4e358284 // smlal2 v4.8h, v20.16b, v21.16b
 	WORD $0x0e368265 // smlal v5.8h, v19.8b, v22.8b
 	WORD $0x4e368266 // smlal2 v6.8h, v19.16b, v22.16b
-	FLDPQ 192(R10), (F22, F21)
+	FLDPQ 192(R12), (F22, F21)
 	WORD $0x0e368287 // smlal v7.8h, v20.8b, v22.8b
 	WORD $0x4e368288 // smlal2 v8.8h, v20.16b, v22.16b
 	WORD $0x0e358269 // smlal v9.8h, v19.8b, v21.8b
@@ -9939,7 +10185,7 @@ chunk:
 	WORD $0x4e35c264 // smull2 v4.8h, v19.16b, v21.16b
 	WORD $0x0e36c285 // smull v5.8h, v20.8b, v22.8b
 	WORD $0x4e36c286 // smull2 v6.8h, v20.16b, v22.16b
-	FLDPQ 256(R10), (F22, F21)
+	FLDPQ 256(R12), (F22, F21)
 	WORD $0x0e36c267 // smull v7.8h, v19.8b, v22.8b
 	WORD $0x4e36c268 // smull2 v8.8h, v19.16b, v22.16b
 	WORD $0x0e35c289 // smull v9.8h, v20.8b, v21.8b
@@ -9950,7 +10196,7 @@ chunk:
 	WORD $0x4e358284 // smlal2 v4.8h, v20.16b, v21.16b
 	WORD $0x0e368265 // smlal v5.8h, v19.8b, v22.8b
 	WORD $0x4e368266 // smlal2 v6.8h, v19.16b, v22.16b
-	FLDPQ 320(R10), (F22, F21)
+	FLDPQ 320(R12), (F22, F21)
 	WORD $0x0e368287 // smlal v7.8h, v20.8b, v22.8b
 	WORD $0x4e368288 // smlal2 v8.8h, v20.16b, v22.16b
 	WORD $0x0e358269 // smlal v9.8h, v19.8b, v21.8b
@@ -9969,7 +10215,7 @@ chunk:
 	WORD $0x4e35c264 // smull2 v4.8h, v19.16b, v21.16b
 	WORD $0x0e36c285 // smull v5.8h, v20.8b, v22.8b
 	WORD $0x4e36c286 // smull2 v6.8h, v20.16b, v22.16b
-	FLDPQ 384(R10), (F22, F21)
+	FLDPQ 384(R12), (F22, F21)
 	WORD $0x0e36c267 // smull v7.8h, v19.8b, v22.8b
 	WORD $0x4e36c268 // smull2 v8.8h, v19.16b, v22.16b
 	WORD $0x0e35c289 // smull v9.8h, v20.8b, v21.8b
@@ -9980,7 +10226,7 @@ chunk:
 	WORD $0x4e358284 // smlal2 v4.8h, v20.16b, v21.16b
 	WORD $0x0e368265 // smlal v5.8h, v19.8b, v22.8b
 	WORD $0x4e368266 // smlal2 v6.8h, v19.16b, v22.16b
-	FLDPQ 448(R10), (F22, F21)
+	FLDPQ 448(R12), (F22, F21)
 	WORD $0x0e368287 // smlal v7.8h, v20.8b, v22.8b
 	WORD $0x4e368288 // smlal2 v8.8h, v20.16b, v22.16b
 	WORD $0x0e358269 // smlal v9.8h, v19.8b, v21.8b
@@ -10011,8 +10257,8 @@ chunk:
 	WORD $0x6e30dce7 // fmul v7.4s, v7.4s, v16.4s
 	WORD $0x4eaccd21 // fmls v1.4s, v9.4s, v12.4s
 	WORD $0x4e27cda1 // fmla v1.4s, v13.4s, v7.4s
-	FLDPQ 0(R13), (F12, F7)
-	FLDPQ 0(R16), (F13, F14)
+	FLDPQ 0(R15), (F12, F7)
+	FLDPQ 0(R19), (F13, F14)
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x6e32dd8c // fmul v12.4s, v12.4s, v18.4s
 	WORD $0x4eadcd42 // fmls v2.4s, v10.4s, v13.4s
@@ -10027,7 +10273,7 @@ chunk:
 	WORD $0x4e28c18a // smull2 v10.8h, v12.16b, v8.16b
 	WORD $0x0e2bc1f0 // smull v16.8h, v15.8b, v11.8b
 	WORD $0x4e2bc1f2 // smull2 v18.8h, v15.16b, v11.16b
-	FLDPQ 32(R10), (F11, F8)
+	FLDPQ 32(R12), (F11, F8)
 	WORD $0x0e2bc18e // smull v14.8h, v12.8b, v11.8b
 	WORD $0x4e2bc187 // smull2 v7.8h, v12.16b, v11.16b
 	WORD $0x0e28c1f1 // smull v17.8h, v15.8b, v8.8b
@@ -10038,7 +10284,7 @@ chunk:
 	WORD $0x4e2881ea // smlal2 v10.8h, v15.16b, v8.16b
 	WORD $0x0e2b8190 // smlal v16.8h, v12.8b, v11.8b
 	WORD $0x4e2b8192 // smlal2 v18.8h, v12.16b, v11.16b
-	FLDPQ 96(R10), (F11, F8)
+	FLDPQ 96(R12), (F11, F8)
 	WORD $0x0e2b81ee // smlal v14.8h, v15.8b, v11.8b
 	WORD $0x4e2b81e7 // smlal2 v7.8h, v15.16b, v11.16b
 	WORD $0x0e288191 // smlal v17.8h, v12.8b, v8.8b
@@ -10057,7 +10303,7 @@ chunk:
 	WORD $0x4e35c26a // smull2 v10.8h, v19.16b, v21.16b
 	WORD $0x0e36c290 // smull v16.8h, v20.8b, v22.8b
 	WORD $0x4e36c292 // smull2 v18.8h, v20.16b, v22.16b
-	FLDPQ 160(R10), (F22, F21)
+	FLDPQ 160(R12), (F22, F21)
 	WORD $0x0e36c26e // smull v14.8h, v19.8b, v22.8b
 	WORD $0x4e36c267 // smull2 v7.8h, v19.16b, v22.16b
 	WORD $0x0e35c291 // smull v17.8h, v20.8b, v21.8b
@@ -10068,7 +10314,7 @@ chunk:
 	WORD $0x4e35828a // smlal2 v10.8h, v20.16b, v21.16b
 	WORD $0x0e368270 // smlal v16.8h, v19.8b, v22.8b
 	WORD $0x4e368272 // smlal2 v18.8h, v19.16b, v22.16b
-	FLDPQ 224(R10), (F22, F21)
+	FLDPQ 224(R12), (F22, F21)
 	WORD $0x0e36828e // smlal v14.8h, v20.8b, v22.8b
 	WORD $0x4e368287 // smlal2 v7.8h, v20.16b, v22.16b
 	WORD $0x0e358271 // smlal v17.8h, v19.8b, v21.8b
@@ -10087,7 +10333,7 @@ chunk:
 	WORD $0x4e35c26a // smull2 v10.8h, v19.16b, v21.16b
 	WORD $0x0e36c290 // smull v16.8h, v20.8b, v22.8b
 	WORD $0x4e36c292 // smull2 v18.8h, v20.16b, v22.16b
-	FLDPQ 288(R10), (F22, F21)
+	FLDPQ 288(R12), (F22, F21)
 	WORD $0x0e36c26e // smull v14.8h, v19.8b, v22.8b
 	WORD $0x4e36c267 // smull2 v7.8h, v19.16b, v22.16b
 	WORD $0x0e35c291 // smull v17.8h, v20.8b, v21.8b
@@ -10098,7 +10344,7 @@ chunk:
 	WORD $0x4e35828a // smlal2 v10.8h, v20.16b, v21.16b
 	WORD $0x0e368270 // smlal v16.8h, v19.8b, v22.8b
 	WORD $0x4e368272 // smlal2 v18.8h, v19.16b, v22.16b
-	FLDPQ 352(R10), (F22, F21)
+	FLDPQ 352(R12), (F22, F21)
 	WORD $0x0e36828e // smlal v14.8h, v20.8b, v22.8b
 	WORD $0x4e368287 // smlal2 v7.8h, v20.16b, v22.16b
 	WORD $0x0e358271 // smlal v17.8h, v19.8b, v21.8b
@@ -10117,7 +10363,7 @@ chunk:
 	WORD $0x4e35c26a // smull2 v10.8h, v19.16b, v21.16b
 	WORD $0x0e36c290 // smull v16.8h, v20.8b, v22.8b
 	WORD $0x4e36c292 // smull2 v18.8h, v20.16b, v22.16b
-	FLDPQ 416(R10), (F22, F21)
+	FLDPQ 416(R12), (F22, F21)
 	WORD $0x0e36c26e // smull v14.8h, v19.8b, v22.8b
 	WORD $0x4e36c267 // smull2 v7.8h, v19.16b, v22.16b
 	WORD $0x0e35c291 // smull v17.8h, v20.8b, v21.8b
@@ -10128,7 +10374,7 @@ chunk:
 	WORD $0x4e35828a // smlal2 v10.8h, v20.16b, v21.16b
 	WORD $0x0e368270 // smlal v16.8h, v19.8b, v22.8b
 	WORD $0x4e368272 // smlal2 v18.8h, v19.16b, v22.16b
-	FLDPQ 480(R10), (F22, F21)
+	FLDPQ 480(R12), (F22, F21)
 	WORD $0x0e36828e // smlal v14.8h, v20.8b, v22.8b
 	WORD $0x4e368287 // smlal2 v7.8h, v20.16b, v22.16b
 	WORD $0x0e358271 // smlal v17.8h, v19.8b, v21.8b
@@ -10159,8 +10405,8 @@ chunk:
 	WORD $0x6e25ddce // fmul v14.4s, v14.4s, v5.4s
 	WORD $0x4eafce21 // fmls v1.4s, v17.4s, v15.4s
 	WORD $0x4e2ecd01 // fmla v1.4s, v8.4s, v14.4s
-	FLDPQ 32(R13), (F15, F14)
-	FLDPQ 32(R16), (F8, F11)
+	FLDPQ 32(R15), (F15, F14)
+	FLDPQ 32(R19), (F8, F11)
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x6e23ddef // fmul v15.4s, v15.4s, v3.4s
 	WORD $0x4ea8cda2 // fmls v2.4s, v13.4s, v8.4s
@@ -10175,18 +10421,24 @@ chunk:
 	ADD $512, R5, R5
 	ADD $64, R6, R6
 	ADD $64, R7, R7
-	ADD $512, R10, R10
-	ADD $64, R13, R13
-	ADD $64, R16, R16
+	ADD $512, R12, R12
+	ADD $64, R15, R15
+	ADD $64, R19, R19
 	SUBS $1, R9, R9
 	BNE chunk
 	// 1024 values: 236 vector instructions, 60 loads and stores, 11 others
 	WORD $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
 	WORD $0x7e30d821 // faddp s1, v1.2s
-	FMOVS.P F1, 4(R0)
+	FMOVS F1, 0(R0)
 	WORD $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
 	WORD $0x7e30d842 // faddp s2, v2.2s
-	FMOVS.P F2, 4(R0)
+	FMOVS F2, 4(R0)
+	ADD $32, R0, R0
+	ADD R11, R23, R23
+	ADD R11, R24, R24
+	ADD R11, R25, R25
+	SUBS $1, R10, R10
+	BNE row
 	RET
 
 // func pairScalesNEON(a *float32, b *float32, pairs *byte, n int)

@@ -138,24 +138,27 @@ func TestProductsAreExact(t *testing.T) {
 func (m *room) exactSeveral(t *testing.T, q []int8, want float32, note string) {
 	const rows = Most - 1
 	size := RoundedWords(len(q))
-	memory, x := make([]float32, rows*size), make([]Rounded, rows)
-	for i := range x {
-		x[i] = roundedIn(memory[i*size:], len(q), rows)
-		for b := range len(x[i].scale) {
+	x := RoundedRows{make([]float32, rows*size), rows, len(q)}
+	for i := range rows {
+		row := x.Row(i)
+		for b := range len(row.scale) {
 			var block [32]int8
 			copy(block[:], q[min(32*b, len(q)):])
-			x[i].put(b, &block, 1, [2]float32{})
+			row.put(b, &block, 1, [2]float32{})
 		}
 	}
-	var u unpacked
-	for i := range len(q) / m.width {
-		u.a[i] = 1
+	var u [2]unpacked
+	for j := range u {
+		for i := range len(q) / m.width {
+			u[j].a[i] = 1
+		}
+		m.prepare(&u[j], 0, len(q))
 	}
-	m.prepare(&u, 0, len(q))
-	var sums [Most]float32
-	m.products(&u, &sums, x, 0, len(q))
-	for _, sum := range sums[:rows] {
-		require.Equal(t, want, sum, note)
+	m.products(u[:], x, 0, 0, len(q))
+	for j := range u {
+		for _, sum := range m.sums[j][:rows] {
+			require.Equal(t, want, sum, note)
+		}
 	}
 }
 

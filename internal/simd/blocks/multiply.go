@@ -137,7 +137,6 @@ var pieces = sync.Pool{New: func() any { return new([Held]unpacked) }}
 
 // multiplySeveral unpacks a piece of some rows of weights once and multiplies it with all rows of x.
 func (w *Weights) multiplySeveral(y []float32, ldy int, x RoundedRows, lo, hi int) {
-	var places [Most]Rounded
 	room, own := rooms.Get().(*room), pieces.Get().(*[Held]unpacked)
 	held := Held
 	if x.Rows <= Most {
@@ -157,16 +156,17 @@ func (w *Weights) multiplySeveral(y []float32, ldy int, x RoundedRows, lo, hi in
 				room.prepare(u, at, n)
 			}
 			for i := 0; i < x.Rows; i += Most {
-				x := x.some(i, &places)
-				for r := range part {
-					var sums [Most]float32
-					room.products(&part[r], &sums, x, at, n)
-					for j := range x {
-						to := &y[(i+j)*ldy+lo+r]
-						if at > 0 {
-							sums[j] += *to
+				room.products(part, x, i, at, n)
+				for j := range min(Most, x.Rows-i) {
+					to, sums := y[(i+j)*ldy+lo:][:len(part)], room.sums[:len(part)]
+					if at > 0 {
+						for r := range sums {
+							to[r] += sums[r][j]
 						}
-						*to = sums[j]
+						continue
+					}
+					for r := range sums {
+						to[r] = sums[r][j]
 					}
 				}
 			}
@@ -187,10 +187,13 @@ func (m *room) prepareAsStored(u *unpacked, lo, n int) {
 }
 
 // productsEach is products, one by one.
-func (m *room) productsEach(u *unpacked, sums *[Most]float32, x []Rounded, lo, n int) {
-	for i := range x {
-		minima := m.weigh(&x[i], u.a[:], u.b[:], lo, n)
-		sums[i] = m.dot(u.q[:n], x[i].Q[lo:][:n]) - minima
+func (m *room) productsEach(u []unpacked, x RoundedRows, first, lo, n int) {
+	for i := range min(Most, x.Rows-first) {
+		row := x.Row(first + i)
+		for r := range u {
+			minima := m.weigh(&row, u[r].a[:], u[r].b[:], lo, n)
+			m.sums[r][i] = m.dot(u[r].q[:n], row.Q[lo:][:n]) - minima
+		}
 	}
 }
 

@@ -40,15 +40,6 @@ func (x RoundedRows) Row(i int) Rounded {
 	return roundedIn(x.Memory[i*words:][:words], x.K, x.Rows)
 }
 
-// some are at most Most rows from i on; their addresses are in memory of the caller.
-func (x RoundedRows) some(i int, places *[Most]Rounded) []Rounded {
-	rows := places[:min(Most, x.Rows-i)]
-	for j := range rows {
-		rows[j] = x.Row(i + j)
-	}
-	return rows
-}
-
 // roundedIn is one of several rows of k values in memory.
 func roundedIn(memory []float32, k, rows int) (r Rounded) {
 	r.lanes = rows > 1 && inLanes()

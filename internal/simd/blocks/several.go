@@ -20,31 +20,29 @@ func (m *room) prepare(u *unpacked, lo, n int) {
 	m.intoLanes(u, m.integers(lo, n))
 }
 
-// products sets sums to those of what is prepared with up to Most rows of x, less what the integers stand above zero and the minima.
-func (m *room) products(u *unpacked, sums *[Most]float32, x []Rounded, lo, n int) {
+// products sets the room's sums to those of rows that are prepared, at most Held, with rows of x from first on, at most Most: less what
+// the integers stand above zero and the minima.
+func (m *room) products(u []unpacked, x RoundedRows, first, lo, n int) {
 	if !inLanes() {
-		m.productsEach(u, sums, x, lo, n)
+		m.productsEach(u, x, first, lo, n)
 		return
 	}
-	least := &m.minima(u.a[:], u.b[:])[0]
+	least := &m.minima(u[0].a[:], u[0].b[:])[0]
 	m.factor = m.raise()
-	stride := 0
-	if len(x) > 1 {
-		stride = int(uintptr(unsafe.Pointer(&x[1].Q[0])) - uintptr(unsafe.Pointer(&x[0].Q[0])))
-	}
 	functions := m.severalFunctions()
-	for i := 0; i < len(x); {
-		log := min(bits.Len(uint(len(x)-i)), len(functions)) - 1
-		r := &x[i]
+	for i, rows := 0, min(Most, x.Rows-first); i < rows; {
+		log := min(bits.Len(uint(rows-i)), len(functions)) - 1
+		r := x.Row(first + i)
 		sum := &r.sum[lo/32:][0]
 		if m.width == 16 {
 			sum = &r.sum16[lo/16:][0]
 		}
-		functions[log](&m.sums[i], &u.q[0], &u.a[0], least, &m.factor, &r.Q[lo], &r.scale[lo/32], sum, stride, (n+chunk-1)/chunk)
+		functions[log](&m.sums[0][i], &u[0].q[0], &u[0].a[0], least, &m.factor, &r.Q[lo], &r.scale[lo/32], sum, 4*RoundedWords(x.K), (n+chunk-1)/chunk,
+			len(u), int(unsafe.Sizeof(u[0])))
 		i += 1 << log
 	}
-	*sums = m.sums
 }
 
-// A severalFunction multiplies n chunks with rows of x that are stride bytes apart, and so are their scales and sums.
-type severalFunction = func(sums *float32, q *int8, a, least, factor *float32, x *int8, scale, sum *float32, stride, n int)
+// A severalFunction multiplies n chunks of rows of weights, which are apart bytes apart, with rows of x that are stride bytes apart, and so
+// are their scales and sums.
+type severalFunction = func(sums *float32, q *int8, a, least, factor *float32, x *int8, scale, sum *float32, stride, n, weights, apart int)

@@ -140,6 +140,15 @@ func (w *Weights) sideMultiply8(y []float32, ldy int, x RoundedRows, lo, hi int)
 	return true
 }
 
+// some are at most Most rows from i on; their addresses are in memory of the caller.
+func (x RoundedRows) some(i int, places *[Most]Rounded) []Rounded {
+	rows := places[:min(Most, x.Rows-i)]
+	for j := range rows {
+		rows[j] = x.Row(i + j)
+	}
+	return rows
+}
+
 // wideWords says that rounded rows have their integers once more, as the side module multiplies them.
 const wideWords = 1
 

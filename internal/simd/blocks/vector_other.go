@@ -16,8 +16,8 @@ func inLanes() bool { return false }
 // prepare unpacks n integers of the room's row, from lo on, for products with several rows of x. The scales are there.
 func (m *room) prepare(u *unpacked, lo, n int) { m.prepareAsStored(u, lo, n) }
 
-// products sets sums to those of what is prepared with up to Most rows of x, less what the integers stand above zero and the
-// minima.
-func (m *room) products(u *unpacked, sums *[Most]float32, x []Rounded, lo, n int) {
-	m.productsEach(u, sums, x, lo, n)
+// products sets the room's sums to those of rows that are prepared, at most Held, with rows of x from first on, at most Most: less what
+// the integers stand above zero and the minima.
+func (m *room) products(u []unpacked, x RoundedRows, first, lo, n int) {
+	m.productsEach(u, x, first, lo, n)
 }

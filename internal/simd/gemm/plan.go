@@ -59,7 +59,7 @@ func NewPlan(p *Product, threads int) (pl Plan) {
 	case p.K == 0 || p.Alpha == 0:
 		pl.kind, pl.rows, pl.down, pl.across = scaled, 1, p.M, 1
 	case p.M == 1 || p.N == 1:
-		pl.planVector()
+		pl.planVector(threads)
 	case near:
 		pl.planDirect(threads)
 	case few:

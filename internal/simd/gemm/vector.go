@@ -82,13 +82,17 @@ func SmallVecMat(y, x, b []float32, k, n int) bool {
 	return true
 }
 
-func (pl *Plan) planVector() {
+func (pl *Plan) planVector(threads int) {
 	pl.kind = vectors
 	w := pl.vector(nil, 0)
 	pl.rows, pl.down = 1, 1
 	pl.cols = vectorBlock
 	if w.along == 1 {
 		pl.cols = min(vectorRows, max(1, int(unitNS/(vectorNS*float64(pl.K)))))
+	} else {
+		for threads > 1 && pl.cols > w.n*pl.Batch/unitsPerThread && vectorNS*float64(pl.cols/2*pl.K) >= unitNS {
+			pl.cols /= 2
+		}
 	}
 	pl.cols = min(pl.cols, w.n)
 	pl.across = ceilDiv(w.n, pl.cols)

@@ -41,8 +41,20 @@ const (
 	manySum
 	manyStride
 	manyN
+	manyWeights
+	manyApart
 	manyPointers
 )
+
+// Where the integers, scales and minima of a row of weights begin.
+const (
+	manyRowQ = 23 + iota
+	manyRowA
+	manyRowLeast
+)
+
+// mostRows is how many rows of x there are at most, as the package has it.
+const mostRows = 8
 
 // pointerTo is the register of a pointer to a row: to integers (0), their scales (1) or sums (2).
 func pointerTo(kind, row int) int {
@@ -64,12 +76,24 @@ func (b *blocks) several(u unpacking, width int, signed bool, rows int) {
 		name = "productsSigned"
 	}
 	doc := fmt.Sprintf("sets sums to the products of n ≥ 1 chunks of lanes with %d rows of x, stride bytes apart: the integers' "+
-		"times a·scale, less factor·least·sum.", rows)
+		"times a·scale, less factor·least·sum; for rows of weights that are apart bytes apart, whose sums are %d words apart.", rows, mostRows)
 	b.begin(fmt.Sprintf("%sx%d%s", name, rows, u.tier()), doc, false,
 		"sums *float32", "q *int8", "a *float32", "least *float32", "factor *float32",
-		"x *int8", "scale *float32", "sum *float32", "stride int", "n int")
+		"x *int8", "scale *float32", "sum *float32", "stride int", "n int", "weights int", "apart int")
 	f := &severalRows{blocks: b, unpacking: u, width: width, signed: signed, factor: b.take()}
 	b.ins("FMOVS (R%d), F%d", manyFactor, f.factor)
+	starts := [][2]int{{manyQ, manyRowQ}, {manyA, manyRowA}, {manyLeast, manyRowLeast}}
+	for _, s := range starts {
+		b.ins("MOVD R%d, R%d", s[0], s[1])
+	}
+	b.loop("row")
+	for _, s := range starts {
+		b.ins("MOVD R%d, R%d", s[1], s[0])
+	}
+	for i, name := range []string{"x", "scale", "sum"} {
+		b.ins("MOVD %s+%d(FP), R%d", name, 8*(manyX+i), manyX+i)
+	}
+	b.ins("MOVD n+%d(FP), R%d", 8*manyN, manyN)
 	for r := range rows {
 		for kind := range 3 {
 			if r > 0 {
@@ -102,11 +126,17 @@ func (b *blocks) several(u unpacking, width int, signed bool, rows int) {
 	b.ins("SUBS $1, R%d, R%d", manyN, manyN)
 	b.ins("BNE chunk")
 	b.tally(before, 512*rows)
-	for _, s := range f.sums {
+	for i, s := range f.sums {
 		b.vec("faddp", s, s, s)
 		b.vec("faddp.s", s, s)
-		b.ins("FMOVS.P F%d, 4(R%d)", s, manySums)
+		b.ins("FMOVS F%d, %d(R%d)", s, 4*i, manySums)
 	}
+	add(4*mostRows, manySums)
+	for _, s := range starts {
+		b.ins("ADD R%d, R%d, R%d", manyApart, s[1], s[1])
+	}
+	b.ins("SUBS $1, R%d, R%d", manyWeights, manyWeights)
+	b.ins("BNE row")
 	b.ins("RET")
 }
 

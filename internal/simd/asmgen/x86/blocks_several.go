@@ -69,7 +69,7 @@ type several struct {
 	signed             bool // integers of any size, on AVX2
 	depth              int  // vectors whose products 16 bits have room for, on AVX2
 
-	sums, q, a, least, x, scale, sum, stride, n reg.GPVirtual
+	sums, stride, q, a, least, x, scale, sum, n reg.GPVirtual
 	multiples                                   map[int]reg.GPVirtual
 	factor, ones                                reg.VecVirtual
 	totals                                      []reg.VecVirtual
@@ -84,12 +84,12 @@ func (b *blocks) products(name string, width, rows, lanes int) {
 	}
 	tier := map[int]string{8: "AVX2", 16: "VNNI"}[lanes]
 	p := b.begin(fmt.Sprintf("%sx%d%s", name, rows, tier),
-		"func(sums *float32, q *int8, a, least, factor *float32, x *int8, scale, sum *float32, stride, n int)",
-		fmt.Sprintf("multiplies n ≥ 1 chunks of 512 integers in lanes with %d rows of x; see products.", rows),
-		"sums", "q", "a", "least", "factor", "x", "scale", "sum", "stride", "n")
-	f.sums, f.q, f.a, f.least, f.x, f.scale, f.sum, f.stride, f.n = p[0], p[1], p[2], p[3], p[5], p[6], p[7], p[8], p[9]
+		"func(sums *float32, q *int8, a, least, factor *float32, x *int8, scale, sum *float32, stride, n, weights, apart int)",
+		fmt.Sprintf("multiplies n ≥ 1 chunks of 512 integers in lanes of rows of weights with %d rows of x; see products.", rows),
+		"sums", "stride", "factor")
+	f.sums, f.stride = p[0], p[1]
 	f.factor = b.vector(lanes)
-	b.VBROADCASTSS(at(p[4], 0), f.factor)
+	b.VBROADCASTSS(at(p[2], 0), f.factor)
 	for i := 3; i < rows; i += 2 {
 		m := operand.Mem{Base: f.stride, Index: f.stride, Scale: uint8(i - 1)}
 		if i == 7 { // five and two more
@@ -102,6 +102,12 @@ func (b *blocks) products(name string, width, rows, lanes int) {
 		f.ones = b.YMM()
 		b.VPCMPEQW(f.ones, f.ones, f.ones)
 		b.VPSRLW(operand.U8(15), f.ones, f.ones)
+	}
+	b.Label("row")
+	names := []string{"q", "a", "least", "x", "scale", "sum", "n"}
+	for i, r := range []*reg.GPVirtual{&f.q, &f.a, &f.least, &f.x, &f.scale, &f.sum, &f.n} {
+		*r = b.GP64()
+		b.Load(b.Param(names[i]), *r)
 	}
 	for range rows {
 		f.totals = append(f.totals, f.cleared())
@@ -123,8 +129,19 @@ func (b *blocks) products(name string, width, rows, lanes int) {
 		x := f.total(v)
 		b.VMOVSS(x, at(f.sums, 4*i))
 	}
+	b.ADDQ(operand.U8(4*mostRows), f.sums)
+	apart := b.GP64()
+	b.Load(b.Param("apart"), apart)
+	for _, name := range []string{"q", "a", "least"} {
+		b.ADDQ(apart, slot(b.Context, name))
+	}
+	b.DECQ(slot(b.Context, "weights"))
+	b.JNE(operand.LabelRef("row"))
 	b.end()
 }
+
+// mostRows is how many rows of x there are at most, as the package has it.
+const mostRows = 8
 
 func (f *several) cleared() reg.VecVirtual {
 	v := f.vector(f.lanes)

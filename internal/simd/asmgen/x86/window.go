@@ -180,9 +180,11 @@ func (t *windowTier) taps() {
 	t.end()
 }
 
+func (t *windowTier) slot(name string) operand.Mem { return slot(t.Context, name) }
+
 // slot is where an argument lies.
-func (t *windowTier) slot(name string) operand.Mem {
-	b, err := t.Param(name).Resolve()
+func slot(c *build.Context, name string) operand.Mem {
+	b, err := c.Param(name).Resolve()
 	if err != nil {
 		panic(err)
 	}

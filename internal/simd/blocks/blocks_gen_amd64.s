@@ -9961,9 +9961,9 @@ block:
 	VZEROUPPER
 	RET
 
-// func products32x1VNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
+// func products32x1VNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
 // Requires: AVX, AVX512F, AVX512VNNI
-TEXT ·products32x1VNNI(SB), NOSPLIT, $0-96
+TEXT ·products32x1VNNI(SB), NOSPLIT, $0-104
 	MOVQ         sums+0(FP), AX
 	MOVQ         stride+64(FP), CX
 	MOVQ         factor+32(FP), CX
@@ -9978,40 +9978,68 @@ row:
 	MOVQ   sum+56(FP), R8
 	MOVQ   n+72(FP), R9
 	VPXORD Z1, Z1, Z1
+	TESTQ  R9, R9
+	JE     rest
 
 chunk:
-	VMOVDQU32     (CX), Z2
-	VPXORD        Z3, Z3, Z3
-	VPDPBUSD      (SI), Z2, Z3
-	VMOVDQU32     64(CX), Z2
-	VPDPBUSD      64(SI), Z2, Z3
-	VMOVDQU32     128(CX), Z2
-	VPDPBUSD      128(SI), Z2, Z3
-	VMOVDQU32     192(CX), Z2
-	VPDPBUSD      192(SI), Z2, Z3
-	VMOVDQU32     256(CX), Z2
-	VPDPBUSD      256(SI), Z2, Z3
-	VMOVDQU32     320(CX), Z2
-	VPDPBUSD      320(SI), Z2, Z3
-	VMOVDQU32     384(CX), Z2
-	VPDPBUSD      384(SI), Z2, Z3
-	VMOVDQU32     448(CX), Z2
-	VPDPBUSD      448(SI), Z2, Z3
-	VMOVUPS       (DX), Z2
-	VMOVUPS       (BX), Z4
-	VMULPS        Z0, Z4, Z4
-	VCVTDQ2PS     Z3, Z3
-	VMULPS        (DI), Z2, Z2
-	VFMADD231PS   Z2, Z3, Z1
-	VFNMADD231PS  (R8), Z4, Z1
-	ADDQ          $0x00000200, CX
-	ADDQ          $0x00000200, SI
-	ADDQ          $0x40, DI
-	ADDQ          $0x00000040, DX
-	ADDQ          $0x00000040, BX
-	ADDQ          $0x00000040, R8
-	DECQ          R9
-	JNE           chunk
+	VMOVDQU32    (CX), Z2
+	VPXORD       Z3, Z3, Z3
+	VPDPBUSD     (SI), Z2, Z3
+	VMOVDQU32    64(CX), Z2
+	VPDPBUSD     64(SI), Z2, Z3
+	VMOVDQU32    128(CX), Z2
+	VPDPBUSD     128(SI), Z2, Z3
+	VMOVDQU32    192(CX), Z2
+	VPDPBUSD     192(SI), Z2, Z3
+	VMOVDQU32    256(CX), Z2
+	VPDPBUSD     256(SI), Z2, Z3
+	VMOVDQU32    320(CX), Z2
+	VPDPBUSD     320(SI), Z2, Z3
+	VMOVDQU32    384(CX), Z2
+	VPDPBUSD     384(SI), Z2, Z3
+	VMOVDQU32    448(CX), Z2
+	VPDPBUSD     448(SI), Z2, Z3
+	VMOVUPS      (DX), Z2
+	VMOVUPS      (BX), Z5
+	VMULPS       Z0, Z5, Z5
+	VCVTDQ2PS    Z3, Z3
+	VMULPS       (DI), Z2, Z2
+	VFMADD231PS  Z2, Z3, Z1
+	VFNMADD231PS (R8), Z5, Z1
+	ADDQ         $0x00000200, CX
+	ADDQ         $0x00000200, SI
+	ADDQ         $0x40, DI
+	ADDQ         $0x00000040, DX
+	ADDQ         $0x00000040, BX
+	ADDQ         $0x00000040, R8
+	DECQ         R9
+	JNE          chunk
+
+rest:
+	MOVQ         rest+96(FP), R9
+	TESTQ        R9, R9
+	JE           done
+	VMULPS       (BX), Z0, Z2
+	VFNMADD231PS (R8), Z2, Z1
+	VMOVUPS      (DX), Z2
+	VMOVDQU32    blocksGroups<>+0(SB), Z5
+	VMOVDQU32    blocksTwo<>+0(SB), Z6
+
+group:
+	VMOVDQU32   (CX), Z7
+	VPXORD      Z4, Z4, Z4
+	VPDPBUSD    (SI), Z7, Z4
+	VMULPS      (DI), Z2, Z7
+	VPERMPS     Z7, Z5, Z7
+	VCVTDQ2PS   Z4, Z4
+	VFMADD231PS Z7, Z4, Z1
+	ADDQ        $0x40, CX
+	ADDQ        $0x40, SI
+	VPADDD      Z6, Z5, Z5
+	SUBQ        $0x02, R9
+	JG          group
+
+done:
 	VEXTRACTF64X4 $0x01, Z1, Y2
 	VADDPS        Y2, Y1, Y1
 	VEXTRACTF128  $0x01, Y1, X2
@@ -10031,9 +10059,141 @@ chunk:
 	VZEROUPPER
 	RET
 
-// func products16x1VNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
+DATA blocksGroups<>+0(SB)/1, $0x00
+DATA blocksGroups<>+1(SB)/1, $0x00
+DATA blocksGroups<>+2(SB)/1, $0x00
+DATA blocksGroups<>+3(SB)/1, $0x00
+DATA blocksGroups<>+4(SB)/1, $0x00
+DATA blocksGroups<>+5(SB)/1, $0x00
+DATA blocksGroups<>+6(SB)/1, $0x00
+DATA blocksGroups<>+7(SB)/1, $0x00
+DATA blocksGroups<>+8(SB)/1, $0x00
+DATA blocksGroups<>+9(SB)/1, $0x00
+DATA blocksGroups<>+10(SB)/1, $0x00
+DATA blocksGroups<>+11(SB)/1, $0x00
+DATA blocksGroups<>+12(SB)/1, $0x00
+DATA blocksGroups<>+13(SB)/1, $0x00
+DATA blocksGroups<>+14(SB)/1, $0x00
+DATA blocksGroups<>+15(SB)/1, $0x00
+DATA blocksGroups<>+16(SB)/1, $0x00
+DATA blocksGroups<>+17(SB)/1, $0x00
+DATA blocksGroups<>+18(SB)/1, $0x00
+DATA blocksGroups<>+19(SB)/1, $0x00
+DATA blocksGroups<>+20(SB)/1, $0x00
+DATA blocksGroups<>+21(SB)/1, $0x00
+DATA blocksGroups<>+22(SB)/1, $0x00
+DATA blocksGroups<>+23(SB)/1, $0x00
+DATA blocksGroups<>+24(SB)/1, $0x00
+DATA blocksGroups<>+25(SB)/1, $0x00
+DATA blocksGroups<>+26(SB)/1, $0x00
+DATA blocksGroups<>+27(SB)/1, $0x00
+DATA blocksGroups<>+28(SB)/1, $0x00
+DATA blocksGroups<>+29(SB)/1, $0x00
+DATA blocksGroups<>+30(SB)/1, $0x00
+DATA blocksGroups<>+31(SB)/1, $0x00
+DATA blocksGroups<>+32(SB)/1, $0x01
+DATA blocksGroups<>+33(SB)/1, $0x00
+DATA blocksGroups<>+34(SB)/1, $0x00
+DATA blocksGroups<>+35(SB)/1, $0x00
+DATA blocksGroups<>+36(SB)/1, $0x01
+DATA blocksGroups<>+37(SB)/1, $0x00
+DATA blocksGroups<>+38(SB)/1, $0x00
+DATA blocksGroups<>+39(SB)/1, $0x00
+DATA blocksGroups<>+40(SB)/1, $0x01
+DATA blocksGroups<>+41(SB)/1, $0x00
+DATA blocksGroups<>+42(SB)/1, $0x00
+DATA blocksGroups<>+43(SB)/1, $0x00
+DATA blocksGroups<>+44(SB)/1, $0x01
+DATA blocksGroups<>+45(SB)/1, $0x00
+DATA blocksGroups<>+46(SB)/1, $0x00
+DATA blocksGroups<>+47(SB)/1, $0x00
+DATA blocksGroups<>+48(SB)/1, $0x01
+DATA blocksGroups<>+49(SB)/1, $0x00
+DATA blocksGroups<>+50(SB)/1, $0x00
+DATA blocksGroups<>+51(SB)/1, $0x00
+DATA blocksGroups<>+52(SB)/1, $0x01
+DATA blocksGroups<>+53(SB)/1, $0x00
+DATA blocksGroups<>+54(SB)/1, $0x00
+DATA blocksGroups<>+55(SB)/1, $0x00
+DATA blocksGroups<>+56(SB)/1, $0x01
+DATA blocksGroups<>+57(SB)/1, $0x00
+DATA blocksGroups<>+58(SB)/1, $0x00
+DATA blocksGroups<>+59(SB)/1, $0x00
+DATA blocksGroups<>+60(SB)/1, $0x01
+DATA blocksGroups<>+61(SB)/1, $0x00
+DATA blocksGroups<>+62(SB)/1, $0x00
+DATA blocksGroups<>+63(SB)/1, $0x00
+GLOBL blocksGroups<>(SB), RODATA|NOPTR, $64
+
+DATA blocksTwo<>+0(SB)/1, $0x02
+DATA blocksTwo<>+1(SB)/1, $0x00
+DATA blocksTwo<>+2(SB)/1, $0x00
+DATA blocksTwo<>+3(SB)/1, $0x00
+DATA blocksTwo<>+4(SB)/1, $0x02
+DATA blocksTwo<>+5(SB)/1, $0x00
+DATA blocksTwo<>+6(SB)/1, $0x00
+DATA blocksTwo<>+7(SB)/1, $0x00
+DATA blocksTwo<>+8(SB)/1, $0x02
+DATA blocksTwo<>+9(SB)/1, $0x00
+DATA blocksTwo<>+10(SB)/1, $0x00
+DATA blocksTwo<>+11(SB)/1, $0x00
+DATA blocksTwo<>+12(SB)/1, $0x02
+DATA blocksTwo<>+13(SB)/1, $0x00
+DATA blocksTwo<>+14(SB)/1, $0x00
+DATA blocksTwo<>+15(SB)/1, $0x00
+DATA blocksTwo<>+16(SB)/1, $0x02
+DATA blocksTwo<>+17(SB)/1, $0x00
+DATA blocksTwo<>+18(SB)/1, $0x00
+DATA blocksTwo<>+19(SB)/1, $0x00
+DATA blocksTwo<>+20(SB)/1, $0x02
+DATA blocksTwo<>+21(SB)/1, $0x00
+DATA blocksTwo<>+22(SB)/1, $0x00
+DATA blocksTwo<>+23(SB)/1, $0x00
+DATA blocksTwo<>+24(SB)/1, $0x02
+DATA blocksTwo<>+25(SB)/1, $0x00
+DATA blocksTwo<>+26(SB)/1, $0x00
+DATA blocksTwo<>+27(SB)/1, $0x00
+DATA blocksTwo<>+28(SB)/1, $0x02
+DATA blocksTwo<>+29(SB)/1, $0x00
+DATA blocksTwo<>+30(SB)/1, $0x00
+DATA blocksTwo<>+31(SB)/1, $0x00
+DATA blocksTwo<>+32(SB)/1, $0x02
+DATA blocksTwo<>+33(SB)/1, $0x00
+DATA blocksTwo<>+34(SB)/1, $0x00
+DATA blocksTwo<>+35(SB)/1, $0x00
+DATA blocksTwo<>+36(SB)/1, $0x02
+DATA blocksTwo<>+37(SB)/1, $0x00
+DATA blocksTwo<>+38(SB)/1, $0x00
+DATA blocksTwo<>+39(SB)/1, $0x00
+DATA blocksTwo<>+40(SB)/1, $0x02
+DATA blocksTwo<>+41(SB)/1, $0x00
+DATA blocksTwo<>+42(SB)/1, $0x00
+DATA blocksTwo<>+43(SB)/1, $0x00
+DATA blocksTwo<>+44(SB)/1, $0x02
+DATA blocksTwo<>+45(SB)/1, $0x00
+DATA blocksTwo<>+46(SB)/1, $0x00
+DATA blocksTwo<>+47(SB)/1, $0x00
+DATA blocksTwo<>+48(SB)/1, $0x02
+DATA blocksTwo<>+49(SB)/1, $0x00
+DATA blocksTwo<>+50(SB)/1, $0x00
+DATA blocksTwo<>+51(SB)/1, $0x00
+DATA blocksTwo<>+52(SB)/1, $0x02
+DATA blocksTwo<>+53(SB)/1, $0x00
+DATA blocksTwo<>+54(SB)/1, $0x00
+DATA blocksTwo<>+55(SB)/1, $0x00
+DATA blocksTwo<>+56(SB)/1, $0x02
+DATA blocksTwo<>+57(SB)/1, $0x00
+DATA blocksTwo<>+58(SB)/1, $0x00
+DATA blocksTwo<>+59(SB)/1, $0x00
+DATA blocksTwo<>+60(SB)/1, $0x02
+DATA blocksTwo<>+61(SB)/1, $0x00
+DATA blocksTwo<>+62(SB)/1, $0x00
+DATA blocksTwo<>+63(SB)/1, $0x00
+GLOBL blocksTwo<>(SB), RODATA|NOPTR, $64
+
+// func products16x1VNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
 // Requires: AVX, AVX512F, AVX512VNNI
-TEXT ·products16x1VNNI(SB), NOSPLIT, $0-96
+TEXT ·products16x1VNNI(SB), NOSPLIT, $0-104
 	MOVQ         sums+0(FP), AX
 	MOVQ         stride+64(FP), CX
 	MOVQ         factor+32(FP), CX
@@ -10249,9 +10409,9 @@ DATA blocksAlternate1<>+62(SB)/1, $0x00
 DATA blocksAlternate1<>+63(SB)/1, $0x00
 GLOBL blocksAlternate1<>(SB), RODATA|NOPTR, $64
 
-// func products32x1AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
+// func products32x1AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·products32x1AVX2(SB), NOSPLIT, $0-96
+TEXT ·products32x1AVX2(SB), NOSPLIT, $0-104
 	MOVQ         sums+0(FP), AX
 	MOVQ         stride+64(FP), CX
 	MOVQ         factor+32(FP), CX
@@ -10268,6 +10428,8 @@ row:
 	MOVQ  sum+56(FP), R8
 	MOVQ  n+72(FP), R9
 	VPXOR Y2, Y2, Y2
+	TESTQ R9, R9
+	JE    rest
 
 chunk:
 	VMOVDQU      (CX), Y3
@@ -10342,6 +10504,31 @@ chunk:
 	ADDQ         $0x00000040, R8
 	DECQ         R9
 	JNE          chunk
+
+rest:
+	MOVQ         rest+96(FP), R9
+	TESTQ        R9, R9
+	JE           done
+	VMULPS       (BX), Y0, Y3
+	VFNMADD231PS (R8), Y3, Y2
+
+group:
+	VMOVDQU      (CX), Y4
+	VBROADCASTSS (DX), Y3
+	VPMADDUBSW   (SI), Y4, Y4
+	VPMADDWD     Y1, Y4, Y4
+	VBROADCASTSS (DI), Y5
+	VMULPS       Y3, Y5, Y5
+	VCVTDQ2PS    Y4, Y4
+	VFMADD231PS  Y5, Y4, Y2
+	ADDQ         $0x20, CX
+	ADDQ         $0x20, SI
+	ADDQ         $0x04, DX
+	ADDQ         $0x04, DI
+	SUBQ         $0x01, R9
+	JG           group
+
+done:
 	VEXTRACTF128 $0x01, Y2, X3
 	VADDPS       X3, X2, X2
 	VMOVHLPS     X2, X2, X3
@@ -10359,9 +10546,9 @@ chunk:
 	VZEROUPPER
 	RET
 
-// func products16x1AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
+// func products16x1AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·products16x1AVX2(SB), NOSPLIT, $0-96
+TEXT ·products16x1AVX2(SB), NOSPLIT, $0-104
 	MOVQ         sums+0(FP), AX
 	MOVQ         stride+64(FP), CX
 	MOVQ         factor+32(FP), CX
@@ -10501,9 +10688,9 @@ chunk:
 	VZEROUPPER
 	RET
 
-// func productsSignedx1AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
+// func productsSignedx1AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·productsSignedx1AVX2(SB), NOSPLIT, $0-96
+TEXT ·productsSignedx1AVX2(SB), NOSPLIT, $0-104
 	MOVQ         sums+0(FP), AX
 	MOVQ         stride+64(FP), CX
 	MOVQ         factor+32(FP), CX
@@ -10520,6 +10707,8 @@ row:
 	MOVQ  sum+56(FP), R8
 	MOVQ  n+72(FP), R9
 	VPXOR Y2, Y2, Y2
+	TESTQ R9, R9
+	JE    rest
 
 chunk:
 	VMOVDQU      (CX), Y3
@@ -10654,6 +10843,34 @@ chunk:
 	ADDQ         $0x00000040, R8
 	DECQ         R9
 	JNE          chunk
+
+rest:
+	MOVQ         rest+96(FP), R9
+	TESTQ        R9, R9
+	JE           done
+	VMULPS       (BX), Y0, Y3
+	VFNMADD231PS (R8), Y3, Y2
+
+group:
+	VMOVDQU      (CX), Y4
+	VBROADCASTSS (DX), Y3
+	VPABSB       Y4, Y5
+	VMOVDQU      (SI), Y6
+	VPSIGNB      Y4, Y6, Y6
+	VPMADDUBSW   Y6, Y5, Y6
+	VPMADDWD     Y1, Y6, Y6
+	VBROADCASTSS (DI), Y4
+	VMULPS       Y3, Y4, Y4
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y4, Y6, Y2
+	ADDQ         $0x20, CX
+	ADDQ         $0x20, SI
+	ADDQ         $0x04, DX
+	ADDQ         $0x04, DI
+	SUBQ         $0x01, R9
+	JG           group
+
+done:
 	VEXTRACTF128 $0x01, Y2, X3
 	VADDPS       X3, X2, X2
 	VMOVHLPS     X2, X2, X3
@@ -10671,9 +10888,9 @@ chunk:
 	VZEROUPPER
 	RET
 
-// func products32x2VNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
+// func products32x2VNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
 // Requires: AVX, AVX512F, AVX512VNNI
-TEXT ·products32x2VNNI(SB), NOSPLIT, $0-96
+TEXT ·products32x2VNNI(SB), NOSPLIT, $0-104
 	MOVQ         sums+0(FP), AX
 	MOVQ         stride+64(FP), CX
 	MOVQ         factor+32(FP), DX
@@ -10689,53 +10906,88 @@ row:
 	MOVQ   n+72(FP), R10
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
+	TESTQ  R10, R10
+	JE     rest
 
 chunk:
-	VMOVDQU32     (DX), Z3
-	VPXORD        Z4, Z4, Z4
-	VPDPBUSD      (DI), Z3, Z4
-	VPXORD        Z5, Z5, Z5
-	VPDPBUSD      (DI)(CX*1), Z3, Z5
-	VMOVDQU32     64(DX), Z3
-	VPDPBUSD      64(DI), Z3, Z4
-	VPDPBUSD      64(DI)(CX*1), Z3, Z5
-	VMOVDQU32     128(DX), Z3
-	VPDPBUSD      128(DI), Z3, Z4
-	VPDPBUSD      128(DI)(CX*1), Z3, Z5
-	VMOVDQU32     192(DX), Z3
-	VPDPBUSD      192(DI), Z3, Z4
-	VPDPBUSD      192(DI)(CX*1), Z3, Z5
-	VMOVDQU32     256(DX), Z3
-	VPDPBUSD      256(DI), Z3, Z4
-	VPDPBUSD      256(DI)(CX*1), Z3, Z5
-	VMOVDQU32     320(DX), Z3
-	VPDPBUSD      320(DI), Z3, Z4
-	VPDPBUSD      320(DI)(CX*1), Z3, Z5
-	VMOVDQU32     384(DX), Z3
-	VPDPBUSD      384(DI), Z3, Z4
-	VPDPBUSD      384(DI)(CX*1), Z3, Z5
-	VMOVDQU32     448(DX), Z3
-	VPDPBUSD      448(DI), Z3, Z4
-	VPDPBUSD      448(DI)(CX*1), Z3, Z5
-	VMOVUPS       (BX), Z3
-	VMOVUPS       (SI), Z6
-	VMULPS        Z0, Z6, Z6
-	VCVTDQ2PS     Z4, Z4
-	VMULPS        (R8), Z3, Z7
-	VFMADD231PS   Z7, Z4, Z1
-	VFNMADD231PS  (R9), Z6, Z1
-	VCVTDQ2PS     Z5, Z5
-	VMULPS        (R8)(CX*1), Z3, Z3
-	VFMADD231PS   Z3, Z5, Z2
-	VFNMADD231PS  (R9)(CX*1), Z6, Z2
-	ADDQ          $0x00000200, DX
-	ADDQ          $0x00000200, DI
-	ADDQ          $0x40, R8
-	ADDQ          $0x00000040, BX
-	ADDQ          $0x00000040, SI
-	ADDQ          $0x00000040, R9
-	DECQ          R10
-	JNE           chunk
+	VMOVDQU32    (DX), Z3
+	VPXORD       Z4, Z4, Z4
+	VPDPBUSD     (DI), Z3, Z4
+	VPXORD       Z5, Z5, Z5
+	VPDPBUSD     (DI)(CX*1), Z3, Z5
+	VMOVDQU32    64(DX), Z3
+	VPDPBUSD     64(DI), Z3, Z4
+	VPDPBUSD     64(DI)(CX*1), Z3, Z5
+	VMOVDQU32    128(DX), Z3
+	VPDPBUSD     128(DI), Z3, Z4
+	VPDPBUSD     128(DI)(CX*1), Z3, Z5
+	VMOVDQU32    192(DX), Z3
+	VPDPBUSD     192(DI), Z3, Z4
+	VPDPBUSD     192(DI)(CX*1), Z3, Z5
+	VMOVDQU32    256(DX), Z3
+	VPDPBUSD     256(DI), Z3, Z4
+	VPDPBUSD     256(DI)(CX*1), Z3, Z5
+	VMOVDQU32    320(DX), Z3
+	VPDPBUSD     320(DI), Z3, Z4
+	VPDPBUSD     320(DI)(CX*1), Z3, Z5
+	VMOVDQU32    384(DX), Z3
+	VPDPBUSD     384(DI), Z3, Z4
+	VPDPBUSD     384(DI)(CX*1), Z3, Z5
+	VMOVDQU32    448(DX), Z3
+	VPDPBUSD     448(DI), Z3, Z4
+	VPDPBUSD     448(DI)(CX*1), Z3, Z5
+	VMOVUPS      (BX), Z3
+	VMOVUPS      (SI), Z8
+	VMULPS       Z0, Z8, Z8
+	VCVTDQ2PS    Z4, Z4
+	VMULPS       (R8), Z3, Z9
+	VFMADD231PS  Z9, Z4, Z1
+	VFNMADD231PS (R9), Z8, Z1
+	VCVTDQ2PS    Z5, Z5
+	VMULPS       (R8)(CX*1), Z3, Z3
+	VFMADD231PS  Z3, Z5, Z2
+	VFNMADD231PS (R9)(CX*1), Z8, Z2
+	ADDQ         $0x00000200, DX
+	ADDQ         $0x00000200, DI
+	ADDQ         $0x40, R8
+	ADDQ         $0x00000040, BX
+	ADDQ         $0x00000040, SI
+	ADDQ         $0x00000040, R9
+	DECQ         R10
+	JNE          chunk
+
+rest:
+	MOVQ         rest+96(FP), R10
+	TESTQ        R10, R10
+	JE           done
+	VMULPS       (SI), Z0, Z3
+	VFNMADD231PS (R9), Z3, Z1
+	VFNMADD231PS (R9)(CX*1), Z3, Z2
+	VMOVUPS      (BX), Z3
+	VMOVDQU32    blocksGroups<>+0(SB), Z8
+	VMOVDQU32    blocksTwo<>+0(SB), Z9
+
+group:
+	VMOVDQU32   (DX), Z10
+	VPXORD      Z6, Z6, Z6
+	VPDPBUSD    (DI), Z10, Z6
+	VMULPS      (R8), Z3, Z11
+	VPERMPS     Z11, Z8, Z11
+	VCVTDQ2PS   Z6, Z6
+	VFMADD231PS Z11, Z6, Z1
+	VPXORD      Z7, Z7, Z7
+	VPDPBUSD    (DI)(CX*1), Z10, Z7
+	VMULPS      (R8)(CX*1), Z3, Z10
+	VPERMPS     Z10, Z8, Z10
+	VCVTDQ2PS   Z7, Z7
+	VFMADD231PS Z10, Z7, Z2
+	ADDQ        $0x40, DX
+	ADDQ        $0x40, DI
+	VPADDD      Z9, Z8, Z8
+	SUBQ        $0x02, R10
+	JG          group
+
+done:
 	VEXTRACTF64X4 $0x01, Z1, Y3
 	VADDPS        Y3, Y1, Y1
 	VEXTRACTF128  $0x01, Y1, X3
@@ -10764,9 +11016,9 @@ chunk:
 	VZEROUPPER
 	RET
 
-// func products16x2VNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
+// func products16x2VNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
 // Requires: AVX, AVX512F, AVX512VNNI
-TEXT ·products16x2VNNI(SB), NOSPLIT, $0-96
+TEXT ·products16x2VNNI(SB), NOSPLIT, $0-104
 	MOVQ         sums+0(FP), AX
 	MOVQ         stride+64(FP), CX
 	MOVQ         factor+32(FP), DX
@@ -10878,9 +11130,9 @@ chunk:
 	VZEROUPPER
 	RET
 
-// func products32x2AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
+// func products32x2AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·products32x2AVX2(SB), NOSPLIT, $0-96
+TEXT ·products32x2AVX2(SB), NOSPLIT, $0-104
 	MOVQ         sums+0(FP), AX
 	MOVQ         stride+64(FP), CX
 	MOVQ         factor+32(FP), DX
@@ -10898,6 +11150,8 @@ row:
 	MOVQ  n+72(FP), R10
 	VPXOR Y2, Y2, Y2
 	VPXOR Y3, Y3, Y3
+	TESTQ R10, R10
+	JE    rest
 
 chunk:
 	VMOVDQU      (DX), Y4
@@ -11014,6 +11268,38 @@ chunk:
 	ADDQ         $0x00000040, R9
 	DECQ         R10
 	JNE          chunk
+
+rest:
+	MOVQ         rest+96(FP), R10
+	TESTQ        R10, R10
+	JE           done
+	VMULPS       (SI), Y0, Y4
+	VFNMADD231PS (R9), Y4, Y2
+	VFNMADD231PS (R9)(CX*1), Y4, Y3
+
+group:
+	VMOVDQU      (DX), Y5
+	VBROADCASTSS (BX), Y4
+	VPMADDUBSW   (DI), Y5, Y6
+	VPMADDWD     Y1, Y6, Y6
+	VBROADCASTSS (R8), Y7
+	VMULPS       Y4, Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y7, Y6, Y2
+	VPMADDUBSW   (DI)(CX*1), Y5, Y5
+	VPMADDWD     Y1, Y5, Y5
+	VBROADCASTSS (R8)(CX*1), Y6
+	VMULPS       Y4, Y6, Y6
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y6, Y5, Y3
+	ADDQ         $0x20, DX
+	ADDQ         $0x20, DI
+	ADDQ         $0x04, BX
+	ADDQ         $0x04, R8
+	SUBQ         $0x01, R10
+	JG           group
+
+done:
 	VEXTRACTF128 $0x01, Y2, X4
 	VADDPS       X4, X2, X2
 	VMOVHLPS     X2, X2, X4
@@ -11038,9 +11324,9 @@ chunk:
 	VZEROUPPER
 	RET
 
-// func products16x2AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
+// func products16x2AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·products16x2AVX2(SB), NOSPLIT, $0-96
+TEXT ·products16x2AVX2(SB), NOSPLIT, $0-104
 	MOVQ         sums+0(FP), AX
 	MOVQ         stride+64(FP), CX
 	MOVQ         factor+32(FP), DX
@@ -11240,9 +11526,9 @@ chunk:
 	VZEROUPPER
 	RET
 
-// func productsSignedx2AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
+// func productsSignedx2AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·productsSignedx2AVX2(SB), NOSPLIT, $0-96
+TEXT ·productsSignedx2AVX2(SB), NOSPLIT, $0-104
 	MOVQ         sums+0(FP), AX
 	MOVQ         stride+64(FP), CX
 	MOVQ         factor+32(FP), DX
@@ -11260,6 +11546,8 @@ row:
 	MOVQ  n+72(FP), R10
 	VPXOR Y2, Y2, Y2
 	VPXOR Y3, Y3, Y3
+	TESTQ R10, R10
+	JE    rest
 
 chunk:
 	VMOVDQU      (DX), Y4
@@ -11480,6 +11768,43 @@ chunk:
 	ADDQ         $0x00000040, R9
 	DECQ         R10
 	JNE          chunk
+
+rest:
+	MOVQ         rest+96(FP), R10
+	TESTQ        R10, R10
+	JE           done
+	VMULPS       (SI), Y0, Y4
+	VFNMADD231PS (R9), Y4, Y2
+	VFNMADD231PS (R9)(CX*1), Y4, Y3
+
+group:
+	VMOVDQU      (DX), Y5
+	VBROADCASTSS (BX), Y4
+	VPABSB       Y5, Y6
+	VMOVDQU      (DI), Y7
+	VPSIGNB      Y5, Y7, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     Y1, Y7, Y7
+	VBROADCASTSS (R8), Y8
+	VMULPS       Y4, Y8, Y8
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y8, Y7, Y2
+	VMOVDQU      (DI)(CX*1), Y7
+	VPSIGNB      Y5, Y7, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     Y1, Y7, Y7
+	VBROADCASTSS (R8)(CX*1), Y5
+	VMULPS       Y4, Y5, Y5
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y5, Y7, Y3
+	ADDQ         $0x20, DX
+	ADDQ         $0x20, DI
+	ADDQ         $0x04, BX
+	ADDQ         $0x04, R8
+	SUBQ         $0x01, R10
+	JG           group
+
+done:
 	VEXTRACTF128 $0x01, Y2, X4
 	VADDPS       X4, X2, X2
 	VMOVHLPS     X2, X2, X4
@@ -11504,9 +11829,9 @@ chunk:
 	VZEROUPPER
 	RET
 
-// func products32x4VNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
+// func products32x4VNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
 // Requires: AVX, AVX512F, AVX512VNNI
-TEXT ·products32x4VNNI(SB), NOSPLIT, $0-96
+TEXT ·products32x4VNNI(SB), NOSPLIT, $0-104
 	MOVQ         sums+0(FP), AX
 	MOVQ         stride+64(FP), CX
 	MOVQ         factor+32(FP), DX
@@ -11525,79 +11850,128 @@ row:
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
+	TESTQ  R11, R11
+	JE     rest
 
 chunk:
-	VMOVDQU32     (BX), Z5
-	VPXORD        Z6, Z6, Z6
-	VPDPBUSD      (R8), Z5, Z6
-	VPXORD        Z7, Z7, Z7
-	VPDPBUSD      (R8)(CX*1), Z5, Z7
-	VPXORD        Z8, Z8, Z8
-	VPDPBUSD      (R8)(CX*2), Z5, Z8
-	VPXORD        Z9, Z9, Z9
-	VPDPBUSD      (R8)(DX*1), Z5, Z9
-	VMOVDQU32     64(BX), Z5
-	VPDPBUSD      64(R8), Z5, Z6
-	VPDPBUSD      64(R8)(CX*1), Z5, Z7
-	VPDPBUSD      64(R8)(CX*2), Z5, Z8
-	VPDPBUSD      64(R8)(DX*1), Z5, Z9
-	VMOVDQU32     128(BX), Z5
-	VPDPBUSD      128(R8), Z5, Z6
-	VPDPBUSD      128(R8)(CX*1), Z5, Z7
-	VPDPBUSD      128(R8)(CX*2), Z5, Z8
-	VPDPBUSD      128(R8)(DX*1), Z5, Z9
-	VMOVDQU32     192(BX), Z5
-	VPDPBUSD      192(R8), Z5, Z6
-	VPDPBUSD      192(R8)(CX*1), Z5, Z7
-	VPDPBUSD      192(R8)(CX*2), Z5, Z8
-	VPDPBUSD      192(R8)(DX*1), Z5, Z9
-	VMOVDQU32     256(BX), Z5
-	VPDPBUSD      256(R8), Z5, Z6
-	VPDPBUSD      256(R8)(CX*1), Z5, Z7
-	VPDPBUSD      256(R8)(CX*2), Z5, Z8
-	VPDPBUSD      256(R8)(DX*1), Z5, Z9
-	VMOVDQU32     320(BX), Z5
-	VPDPBUSD      320(R8), Z5, Z6
-	VPDPBUSD      320(R8)(CX*1), Z5, Z7
-	VPDPBUSD      320(R8)(CX*2), Z5, Z8
-	VPDPBUSD      320(R8)(DX*1), Z5, Z9
-	VMOVDQU32     384(BX), Z5
-	VPDPBUSD      384(R8), Z5, Z6
-	VPDPBUSD      384(R8)(CX*1), Z5, Z7
-	VPDPBUSD      384(R8)(CX*2), Z5, Z8
-	VPDPBUSD      384(R8)(DX*1), Z5, Z9
-	VMOVDQU32     448(BX), Z5
-	VPDPBUSD      448(R8), Z5, Z6
-	VPDPBUSD      448(R8)(CX*1), Z5, Z7
-	VPDPBUSD      448(R8)(CX*2), Z5, Z8
-	VPDPBUSD      448(R8)(DX*1), Z5, Z9
-	VMOVUPS       (SI), Z5
-	VMOVUPS       (DI), Z10
-	VMULPS        Z0, Z10, Z10
-	VCVTDQ2PS     Z6, Z6
-	VMULPS        (R9), Z5, Z11
-	VFMADD231PS   Z11, Z6, Z1
-	VFNMADD231PS  (R10), Z10, Z1
-	VCVTDQ2PS     Z7, Z7
-	VMULPS        (R9)(CX*1), Z5, Z11
-	VFMADD231PS   Z11, Z7, Z2
-	VFNMADD231PS  (R10)(CX*1), Z10, Z2
-	VCVTDQ2PS     Z8, Z8
-	VMULPS        (R9)(CX*2), Z5, Z11
-	VFMADD231PS   Z11, Z8, Z3
-	VFNMADD231PS  (R10)(CX*2), Z10, Z3
-	VCVTDQ2PS     Z9, Z9
-	VMULPS        (R9)(DX*1), Z5, Z5
-	VFMADD231PS   Z5, Z9, Z4
-	VFNMADD231PS  (R10)(DX*1), Z10, Z4
-	ADDQ          $0x00000200, BX
-	ADDQ          $0x00000200, R8
-	ADDQ          $0x40, R9
-	ADDQ          $0x00000040, SI
-	ADDQ          $0x00000040, DI
-	ADDQ          $0x00000040, R10
-	DECQ          R11
-	JNE           chunk
+	VMOVDQU32    (BX), Z5
+	VPXORD       Z6, Z6, Z6
+	VPDPBUSD     (R8), Z5, Z6
+	VPXORD       Z7, Z7, Z7
+	VPDPBUSD     (R8)(CX*1), Z5, Z7
+	VPXORD       Z8, Z8, Z8
+	VPDPBUSD     (R8)(CX*2), Z5, Z8
+	VPXORD       Z9, Z9, Z9
+	VPDPBUSD     (R8)(DX*1), Z5, Z9
+	VMOVDQU32    64(BX), Z5
+	VPDPBUSD     64(R8), Z5, Z6
+	VPDPBUSD     64(R8)(CX*1), Z5, Z7
+	VPDPBUSD     64(R8)(CX*2), Z5, Z8
+	VPDPBUSD     64(R8)(DX*1), Z5, Z9
+	VMOVDQU32    128(BX), Z5
+	VPDPBUSD     128(R8), Z5, Z6
+	VPDPBUSD     128(R8)(CX*1), Z5, Z7
+	VPDPBUSD     128(R8)(CX*2), Z5, Z8
+	VPDPBUSD     128(R8)(DX*1), Z5, Z9
+	VMOVDQU32    192(BX), Z5
+	VPDPBUSD     192(R8), Z5, Z6
+	VPDPBUSD     192(R8)(CX*1), Z5, Z7
+	VPDPBUSD     192(R8)(CX*2), Z5, Z8
+	VPDPBUSD     192(R8)(DX*1), Z5, Z9
+	VMOVDQU32    256(BX), Z5
+	VPDPBUSD     256(R8), Z5, Z6
+	VPDPBUSD     256(R8)(CX*1), Z5, Z7
+	VPDPBUSD     256(R8)(CX*2), Z5, Z8
+	VPDPBUSD     256(R8)(DX*1), Z5, Z9
+	VMOVDQU32    320(BX), Z5
+	VPDPBUSD     320(R8), Z5, Z6
+	VPDPBUSD     320(R8)(CX*1), Z5, Z7
+	VPDPBUSD     320(R8)(CX*2), Z5, Z8
+	VPDPBUSD     320(R8)(DX*1), Z5, Z9
+	VMOVDQU32    384(BX), Z5
+	VPDPBUSD     384(R8), Z5, Z6
+	VPDPBUSD     384(R8)(CX*1), Z5, Z7
+	VPDPBUSD     384(R8)(CX*2), Z5, Z8
+	VPDPBUSD     384(R8)(DX*1), Z5, Z9
+	VMOVDQU32    448(BX), Z5
+	VPDPBUSD     448(R8), Z5, Z6
+	VPDPBUSD     448(R8)(CX*1), Z5, Z7
+	VPDPBUSD     448(R8)(CX*2), Z5, Z8
+	VPDPBUSD     448(R8)(DX*1), Z5, Z9
+	VMOVUPS      (SI), Z5
+	VMOVUPS      (DI), Z14
+	VMULPS       Z0, Z14, Z14
+	VCVTDQ2PS    Z6, Z6
+	VMULPS       (R9), Z5, Z15
+	VFMADD231PS  Z15, Z6, Z1
+	VFNMADD231PS (R10), Z14, Z1
+	VCVTDQ2PS    Z7, Z7
+	VMULPS       (R9)(CX*1), Z5, Z15
+	VFMADD231PS  Z15, Z7, Z2
+	VFNMADD231PS (R10)(CX*1), Z14, Z2
+	VCVTDQ2PS    Z8, Z8
+	VMULPS       (R9)(CX*2), Z5, Z15
+	VFMADD231PS  Z15, Z8, Z3
+	VFNMADD231PS (R10)(CX*2), Z14, Z3
+	VCVTDQ2PS    Z9, Z9
+	VMULPS       (R9)(DX*1), Z5, Z5
+	VFMADD231PS  Z5, Z9, Z4
+	VFNMADD231PS (R10)(DX*1), Z14, Z4
+	ADDQ         $0x00000200, BX
+	ADDQ         $0x00000200, R8
+	ADDQ         $0x40, R9
+	ADDQ         $0x00000040, SI
+	ADDQ         $0x00000040, DI
+	ADDQ         $0x00000040, R10
+	DECQ         R11
+	JNE          chunk
+
+rest:
+	MOVQ         rest+96(FP), R11
+	TESTQ        R11, R11
+	JE           done
+	VMULPS       (DI), Z0, Z5
+	VFNMADD231PS (R10), Z5, Z1
+	VFNMADD231PS (R10)(CX*1), Z5, Z2
+	VFNMADD231PS (R10)(CX*2), Z5, Z3
+	VFNMADD231PS (R10)(DX*1), Z5, Z4
+	VMOVUPS      (SI), Z5
+	VMOVDQU32    blocksGroups<>+0(SB), Z14
+	VMOVDQU32    blocksTwo<>+0(SB), Z15
+
+group:
+	VMOVDQU32   (BX), Z16
+	VPXORD      Z10, Z10, Z10
+	VPDPBUSD    (R8), Z16, Z10
+	VMULPS      (R9), Z5, Z17
+	VPERMPS     Z17, Z14, Z17
+	VCVTDQ2PS   Z10, Z10
+	VFMADD231PS Z17, Z10, Z1
+	VPXORD      Z11, Z11, Z11
+	VPDPBUSD    (R8)(CX*1), Z16, Z11
+	VMULPS      (R9)(CX*1), Z5, Z17
+	VPERMPS     Z17, Z14, Z17
+	VCVTDQ2PS   Z11, Z11
+	VFMADD231PS Z17, Z11, Z2
+	VPXORD      Z12, Z12, Z12
+	VPDPBUSD    (R8)(CX*2), Z16, Z12
+	VMULPS      (R9)(CX*2), Z5, Z17
+	VPERMPS     Z17, Z14, Z17
+	VCVTDQ2PS   Z12, Z12
+	VFMADD231PS Z17, Z12, Z3
+	VPXORD      Z13, Z13, Z13
+	VPDPBUSD    (R8)(DX*1), Z16, Z13
+	VMULPS      (R9)(DX*1), Z5, Z16
+	VPERMPS     Z16, Z14, Z16
+	VCVTDQ2PS   Z13, Z13
+	VFMADD231PS Z16, Z13, Z4
+	ADDQ        $0x40, BX
+	ADDQ        $0x40, R8
+	VPADDD      Z15, Z14, Z14
+	SUBQ        $0x02, R11
+	JG          group
+
+done:
 	VEXTRACTF64X4 $0x01, Z1, Y5
 	VADDPS        Y5, Y1, Y1
 	VEXTRACTF128  $0x01, Y1, X5
@@ -11644,9 +12018,9 @@ chunk:
 	VZEROUPPER
 	RET
 
-// func products16x4VNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
+// func products16x4VNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
 // Requires: AVX, AVX512F, AVX512VNNI
-TEXT ·products16x4VNNI(SB), NOSPLIT, $0-96
+TEXT ·products16x4VNNI(SB), NOSPLIT, $0-104
 	MOVQ         sums+0(FP), AX
 	MOVQ         stride+64(FP), CX
 	MOVQ         factor+32(FP), DX
@@ -11815,9 +12189,9 @@ chunk:
 	VZEROUPPER
 	RET
 
-// func products32x4AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
+// func products32x4AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·products32x4AVX2(SB), NOSPLIT, $0-96
+TEXT ·products32x4AVX2(SB), NOSPLIT, $0-104
 	MOVQ         sums+0(FP), AX
 	MOVQ         stride+64(FP), CX
 	MOVQ         factor+32(FP), DX
@@ -11838,6 +12212,8 @@ row:
 	VPXOR Y3, Y3, Y3
 	VPXOR Y4, Y4, Y4
 	VPXOR Y5, Y5, Y5
+	TESTQ R11, R11
+	JE    rest
 
 chunk:
 	VMOVDQU      (BX), Y6
@@ -12038,6 +12414,52 @@ chunk:
 	ADDQ         $0x00000040, R10
 	DECQ         R11
 	JNE          chunk
+
+rest:
+	MOVQ         rest+96(FP), R11
+	TESTQ        R11, R11
+	JE           done
+	VMULPS       (DI), Y0, Y6
+	VFNMADD231PS (R10), Y6, Y2
+	VFNMADD231PS (R10)(CX*1), Y6, Y3
+	VFNMADD231PS (R10)(CX*2), Y6, Y4
+	VFNMADD231PS (R10)(DX*1), Y6, Y5
+
+group:
+	VMOVDQU      (BX), Y7
+	VBROADCASTSS (SI), Y6
+	VPMADDUBSW   (R8), Y7, Y8
+	VPMADDWD     Y1, Y8, Y8
+	VBROADCASTSS (R9), Y9
+	VMULPS       Y6, Y9, Y9
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y9, Y8, Y2
+	VPMADDUBSW   (R8)(CX*1), Y7, Y8
+	VPMADDWD     Y1, Y8, Y8
+	VBROADCASTSS (R9)(CX*1), Y9
+	VMULPS       Y6, Y9, Y9
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y9, Y8, Y3
+	VPMADDUBSW   (R8)(CX*2), Y7, Y8
+	VPMADDWD     Y1, Y8, Y8
+	VBROADCASTSS (R9)(CX*2), Y9
+	VMULPS       Y6, Y9, Y9
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y9, Y8, Y4
+	VPMADDUBSW   (R8)(DX*1), Y7, Y7
+	VPMADDWD     Y1, Y7, Y7
+	VBROADCASTSS (R9)(DX*1), Y8
+	VMULPS       Y6, Y8, Y8
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y8, Y7, Y5
+	ADDQ         $0x20, BX
+	ADDQ         $0x20, R8
+	ADDQ         $0x04, SI
+	ADDQ         $0x04, R9
+	SUBQ         $0x01, R11
+	JG           group
+
+done:
 	VEXTRACTF128 $0x01, Y2, X6
 	VADDPS       X6, X2, X2
 	VMOVHLPS     X2, X2, X6
@@ -12076,9 +12498,9 @@ chunk:
 	VZEROUPPER
 	RET
 
-// func products16x4AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
+// func products16x4AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·products16x4AVX2(SB), NOSPLIT, $0-96
+TEXT ·products16x4AVX2(SB), NOSPLIT, $0-104
 	MOVQ         sums+0(FP), AX
 	MOVQ         stride+64(FP), CX
 	MOVQ         factor+32(FP), DX
@@ -12399,9 +12821,9 @@ chunk:
 	VZEROUPPER
 	RET
 
-// func productsSignedx4AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
+// func productsSignedx4AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·productsSignedx4AVX2(SB), NOSPLIT, $0-96
+TEXT ·productsSignedx4AVX2(SB), NOSPLIT, $0-104
 	MOVQ         sums+0(FP), AX
 	MOVQ         stride+64(FP), CX
 	MOVQ         factor+32(FP), DX
@@ -12422,6 +12844,8 @@ row:
 	VPXOR Y3, Y3, Y3
 	VPXOR Y4, Y4, Y4
 	VPXOR Y5, Y5, Y5
+	TESTQ R11, R11
+	JE    rest
 
 chunk:
 	VMOVDQU      (BX), Y6
@@ -12814,6 +13238,61 @@ chunk:
 	ADDQ         $0x00000040, R10
 	DECQ         R11
 	JNE          chunk
+
+rest:
+	MOVQ         rest+96(FP), R11
+	TESTQ        R11, R11
+	JE           done
+	VMULPS       (DI), Y0, Y6
+	VFNMADD231PS (R10), Y6, Y2
+	VFNMADD231PS (R10)(CX*1), Y6, Y3
+	VFNMADD231PS (R10)(CX*2), Y6, Y4
+	VFNMADD231PS (R10)(DX*1), Y6, Y5
+
+group:
+	VMOVDQU      (BX), Y7
+	VBROADCASTSS (SI), Y6
+	VPABSB       Y7, Y8
+	VMOVDQU      (R8), Y9
+	VPSIGNB      Y7, Y9, Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPMADDWD     Y1, Y9, Y9
+	VBROADCASTSS (R9), Y10
+	VMULPS       Y6, Y10, Y10
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y10, Y9, Y2
+	VMOVDQU      (R8)(CX*1), Y9
+	VPSIGNB      Y7, Y9, Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPMADDWD     Y1, Y9, Y9
+	VBROADCASTSS (R9)(CX*1), Y10
+	VMULPS       Y6, Y10, Y10
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y10, Y9, Y3
+	VMOVDQU      (R8)(CX*2), Y9
+	VPSIGNB      Y7, Y9, Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPMADDWD     Y1, Y9, Y9
+	VBROADCASTSS (R9)(CX*2), Y10
+	VMULPS       Y6, Y10, Y10
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y10, Y9, Y4
+	VMOVDQU      (R8)(DX*1), Y9
+	VPSIGNB      Y7, Y9, Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPMADDWD     Y1, Y9, Y9
+	VBROADCASTSS (R9)(DX*1), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y7, Y9, Y5
+	ADDQ         $0x20, BX
+	ADDQ         $0x20, R8
+	ADDQ         $0x04, SI
+	ADDQ         $0x04, R9
+	SUBQ         $0x01, R11
+	JG           group
+
+done:
 	VEXTRACTF128 $0x01, Y2, X6
 	VADDPS       X6, X2, X2
 	VMOVHLPS     X2, X2, X6
@@ -12852,9 +13331,9 @@ chunk:
 	VZEROUPPER
 	RET
 
-// func products32x8VNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
+// func products32x8VNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
 // Requires: AVX, AVX512F, AVX512VNNI
-TEXT ·products32x8VNNI(SB), NOSPLIT, $0-96
+TEXT ·products32x8VNNI(SB), NOSPLIT, $0-104
 	MOVQ         sums+0(FP), AX
 	MOVQ         stride+64(FP), CX
 	MOVQ         factor+32(FP), DX
@@ -12879,131 +13358,208 @@ row:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 	VPXORD Z8, Z8, Z8
+	TESTQ  R13, R13
+	JE     rest
 
 chunk:
-	VMOVDQU32     (DI), Z9
-	VPXORD        Z10, Z10, Z10
-	VPDPBUSD      (R10), Z9, Z10
-	VPXORD        Z11, Z11, Z11
-	VPDPBUSD      (R10)(CX*1), Z9, Z11
-	VPXORD        Z12, Z12, Z12
-	VPDPBUSD      (R10)(CX*2), Z9, Z12
-	VPXORD        Z13, Z13, Z13
-	VPDPBUSD      (R10)(DX*1), Z9, Z13
-	VPXORD        Z14, Z14, Z14
-	VPDPBUSD      (R10)(CX*4), Z9, Z14
-	VPXORD        Z15, Z15, Z15
-	VPDPBUSD      (R10)(BX*1), Z9, Z15
-	VPXORD        Z16, Z16, Z16
-	VPDPBUSD      (R10)(DX*2), Z9, Z16
-	VPXORD        Z17, Z17, Z17
-	VPDPBUSD      (R10)(SI*1), Z9, Z17
-	VMOVDQU32     64(DI), Z9
-	VPDPBUSD      64(R10), Z9, Z10
-	VPDPBUSD      64(R10)(CX*1), Z9, Z11
-	VPDPBUSD      64(R10)(CX*2), Z9, Z12
-	VPDPBUSD      64(R10)(DX*1), Z9, Z13
-	VPDPBUSD      64(R10)(CX*4), Z9, Z14
-	VPDPBUSD      64(R10)(BX*1), Z9, Z15
-	VPDPBUSD      64(R10)(DX*2), Z9, Z16
-	VPDPBUSD      64(R10)(SI*1), Z9, Z17
-	VMOVDQU32     128(DI), Z9
-	VPDPBUSD      128(R10), Z9, Z10
-	VPDPBUSD      128(R10)(CX*1), Z9, Z11
-	VPDPBUSD      128(R10)(CX*2), Z9, Z12
-	VPDPBUSD      128(R10)(DX*1), Z9, Z13
-	VPDPBUSD      128(R10)(CX*4), Z9, Z14
-	VPDPBUSD      128(R10)(BX*1), Z9, Z15
-	VPDPBUSD      128(R10)(DX*2), Z9, Z16
-	VPDPBUSD      128(R10)(SI*1), Z9, Z17
-	VMOVDQU32     192(DI), Z9
-	VPDPBUSD      192(R10), Z9, Z10
-	VPDPBUSD      192(R10)(CX*1), Z9, Z11
-	VPDPBUSD      192(R10)(CX*2), Z9, Z12
-	VPDPBUSD      192(R10)(DX*1), Z9, Z13
-	VPDPBUSD      192(R10)(CX*4), Z9, Z14
-	VPDPBUSD      192(R10)(BX*1), Z9, Z15
-	VPDPBUSD      192(R10)(DX*2), Z9, Z16
-	VPDPBUSD      192(R10)(SI*1), Z9, Z17
-	VMOVDQU32     256(DI), Z9
-	VPDPBUSD      256(R10), Z9, Z10
-	VPDPBUSD      256(R10)(CX*1), Z9, Z11
-	VPDPBUSD      256(R10)(CX*2), Z9, Z12
-	VPDPBUSD      256(R10)(DX*1), Z9, Z13
-	VPDPBUSD      256(R10)(CX*4), Z9, Z14
-	VPDPBUSD      256(R10)(BX*1), Z9, Z15
-	VPDPBUSD      256(R10)(DX*2), Z9, Z16
-	VPDPBUSD      256(R10)(SI*1), Z9, Z17
-	VMOVDQU32     320(DI), Z9
-	VPDPBUSD      320(R10), Z9, Z10
-	VPDPBUSD      320(R10)(CX*1), Z9, Z11
-	VPDPBUSD      320(R10)(CX*2), Z9, Z12
-	VPDPBUSD      320(R10)(DX*1), Z9, Z13
-	VPDPBUSD      320(R10)(CX*4), Z9, Z14
-	VPDPBUSD      320(R10)(BX*1), Z9, Z15
-	VPDPBUSD      320(R10)(DX*2), Z9, Z16
-	VPDPBUSD      320(R10)(SI*1), Z9, Z17
-	VMOVDQU32     384(DI), Z9
-	VPDPBUSD      384(R10), Z9, Z10
-	VPDPBUSD      384(R10)(CX*1), Z9, Z11
-	VPDPBUSD      384(R10)(CX*2), Z9, Z12
-	VPDPBUSD      384(R10)(DX*1), Z9, Z13
-	VPDPBUSD      384(R10)(CX*4), Z9, Z14
-	VPDPBUSD      384(R10)(BX*1), Z9, Z15
-	VPDPBUSD      384(R10)(DX*2), Z9, Z16
-	VPDPBUSD      384(R10)(SI*1), Z9, Z17
-	VMOVDQU32     448(DI), Z9
-	VPDPBUSD      448(R10), Z9, Z10
-	VPDPBUSD      448(R10)(CX*1), Z9, Z11
-	VPDPBUSD      448(R10)(CX*2), Z9, Z12
-	VPDPBUSD      448(R10)(DX*1), Z9, Z13
-	VPDPBUSD      448(R10)(CX*4), Z9, Z14
-	VPDPBUSD      448(R10)(BX*1), Z9, Z15
-	VPDPBUSD      448(R10)(DX*2), Z9, Z16
-	VPDPBUSD      448(R10)(SI*1), Z9, Z17
-	VMOVUPS       (R8), Z9
-	VMOVUPS       (R9), Z18
-	VMULPS        Z0, Z18, Z18
-	VCVTDQ2PS     Z10, Z10
-	VMULPS        (R11), Z9, Z19
-	VFMADD231PS   Z19, Z10, Z1
-	VFNMADD231PS  (R12), Z18, Z1
-	VCVTDQ2PS     Z11, Z11
-	VMULPS        (R11)(CX*1), Z9, Z19
-	VFMADD231PS   Z19, Z11, Z2
-	VFNMADD231PS  (R12)(CX*1), Z18, Z2
-	VCVTDQ2PS     Z12, Z12
-	VMULPS        (R11)(CX*2), Z9, Z19
-	VFMADD231PS   Z19, Z12, Z3
-	VFNMADD231PS  (R12)(CX*2), Z18, Z3
-	VCVTDQ2PS     Z13, Z13
-	VMULPS        (R11)(DX*1), Z9, Z19
-	VFMADD231PS   Z19, Z13, Z4
-	VFNMADD231PS  (R12)(DX*1), Z18, Z4
-	VCVTDQ2PS     Z14, Z14
-	VMULPS        (R11)(CX*4), Z9, Z19
-	VFMADD231PS   Z19, Z14, Z5
-	VFNMADD231PS  (R12)(CX*4), Z18, Z5
-	VCVTDQ2PS     Z15, Z15
-	VMULPS        (R11)(BX*1), Z9, Z19
-	VFMADD231PS   Z19, Z15, Z6
-	VFNMADD231PS  (R12)(BX*1), Z18, Z6
-	VCVTDQ2PS     Z16, Z16
-	VMULPS        (R11)(DX*2), Z9, Z19
-	VFMADD231PS   Z19, Z16, Z7
-	VFNMADD231PS  (R12)(DX*2), Z18, Z7
-	VCVTDQ2PS     Z17, Z17
-	VMULPS        (R11)(SI*1), Z9, Z9
-	VFMADD231PS   Z9, Z17, Z8
-	VFNMADD231PS  (R12)(SI*1), Z18, Z8
-	ADDQ          $0x00000200, DI
-	ADDQ          $0x00000200, R10
-	ADDQ          $0x40, R11
-	ADDQ          $0x00000040, R8
-	ADDQ          $0x00000040, R9
-	ADDQ          $0x00000040, R12
-	DECQ          R13
-	JNE           chunk
+	VMOVDQU32    (DI), Z9
+	VPXORD       Z10, Z10, Z10
+	VPDPBUSD     (R10), Z9, Z10
+	VPXORD       Z11, Z11, Z11
+	VPDPBUSD     (R10)(CX*1), Z9, Z11
+	VPXORD       Z12, Z12, Z12
+	VPDPBUSD     (R10)(CX*2), Z9, Z12
+	VPXORD       Z13, Z13, Z13
+	VPDPBUSD     (R10)(DX*1), Z9, Z13
+	VPXORD       Z14, Z14, Z14
+	VPDPBUSD     (R10)(CX*4), Z9, Z14
+	VPXORD       Z15, Z15, Z15
+	VPDPBUSD     (R10)(BX*1), Z9, Z15
+	VPXORD       Z16, Z16, Z16
+	VPDPBUSD     (R10)(DX*2), Z9, Z16
+	VPXORD       Z17, Z17, Z17
+	VPDPBUSD     (R10)(SI*1), Z9, Z17
+	VMOVDQU32    64(DI), Z9
+	VPDPBUSD     64(R10), Z9, Z10
+	VPDPBUSD     64(R10)(CX*1), Z9, Z11
+	VPDPBUSD     64(R10)(CX*2), Z9, Z12
+	VPDPBUSD     64(R10)(DX*1), Z9, Z13
+	VPDPBUSD     64(R10)(CX*4), Z9, Z14
+	VPDPBUSD     64(R10)(BX*1), Z9, Z15
+	VPDPBUSD     64(R10)(DX*2), Z9, Z16
+	VPDPBUSD     64(R10)(SI*1), Z9, Z17
+	VMOVDQU32    128(DI), Z9
+	VPDPBUSD     128(R10), Z9, Z10
+	VPDPBUSD     128(R10)(CX*1), Z9, Z11
+	VPDPBUSD     128(R10)(CX*2), Z9, Z12
+	VPDPBUSD     128(R10)(DX*1), Z9, Z13
+	VPDPBUSD     128(R10)(CX*4), Z9, Z14
+	VPDPBUSD     128(R10)(BX*1), Z9, Z15
+	VPDPBUSD     128(R10)(DX*2), Z9, Z16
+	VPDPBUSD     128(R10)(SI*1), Z9, Z17
+	VMOVDQU32    192(DI), Z9
+	VPDPBUSD     192(R10), Z9, Z10
+	VPDPBUSD     192(R10)(CX*1), Z9, Z11
+	VPDPBUSD     192(R10)(CX*2), Z9, Z12
+	VPDPBUSD     192(R10)(DX*1), Z9, Z13
+	VPDPBUSD     192(R10)(CX*4), Z9, Z14
+	VPDPBUSD     192(R10)(BX*1), Z9, Z15
+	VPDPBUSD     192(R10)(DX*2), Z9, Z16
+	VPDPBUSD     192(R10)(SI*1), Z9, Z17
+	VMOVDQU32    256(DI), Z9
+	VPDPBUSD     256(R10), Z9, Z10
+	VPDPBUSD     256(R10)(CX*1), Z9, Z11
+	VPDPBUSD     256(R10)(CX*2), Z9, Z12
+	VPDPBUSD     256(R10)(DX*1), Z9, Z13
+	VPDPBUSD     256(R10)(CX*4), Z9, Z14
+	VPDPBUSD     256(R10)(BX*1), Z9, Z15
+	VPDPBUSD     256(R10)(DX*2), Z9, Z16
+	VPDPBUSD     256(R10)(SI*1), Z9, Z17
+	VMOVDQU32    320(DI), Z9
+	VPDPBUSD     320(R10), Z9, Z10
+	VPDPBUSD     320(R10)(CX*1), Z9, Z11
+	VPDPBUSD     320(R10)(CX*2), Z9, Z12
+	VPDPBUSD     320(R10)(DX*1), Z9, Z13
+	VPDPBUSD     320(R10)(CX*4), Z9, Z14
+	VPDPBUSD     320(R10)(BX*1), Z9, Z15
+	VPDPBUSD     320(R10)(DX*2), Z9, Z16
+	VPDPBUSD     320(R10)(SI*1), Z9, Z17
+	VMOVDQU32    384(DI), Z9
+	VPDPBUSD     384(R10), Z9, Z10
+	VPDPBUSD     384(R10)(CX*1), Z9, Z11
+	VPDPBUSD     384(R10)(CX*2), Z9, Z12
+	VPDPBUSD     384(R10)(DX*1), Z9, Z13
+	VPDPBUSD     384(R10)(CX*4), Z9, Z14
+	VPDPBUSD     384(R10)(BX*1), Z9, Z15
+	VPDPBUSD     384(R10)(DX*2), Z9, Z16
+	VPDPBUSD     384(R10)(SI*1), Z9, Z17
+	VMOVDQU32    448(DI), Z9
+	VPDPBUSD     448(R10), Z9, Z10
+	VPDPBUSD     448(R10)(CX*1), Z9, Z11
+	VPDPBUSD     448(R10)(CX*2), Z9, Z12
+	VPDPBUSD     448(R10)(DX*1), Z9, Z13
+	VPDPBUSD     448(R10)(CX*4), Z9, Z14
+	VPDPBUSD     448(R10)(BX*1), Z9, Z15
+	VPDPBUSD     448(R10)(DX*2), Z9, Z16
+	VPDPBUSD     448(R10)(SI*1), Z9, Z17
+	VMOVUPS      (R8), Z9
+	VMOVUPS      (R9), Z26
+	VMULPS       Z0, Z26, Z26
+	VCVTDQ2PS    Z10, Z10
+	VMULPS       (R11), Z9, Z27
+	VFMADD231PS  Z27, Z10, Z1
+	VFNMADD231PS (R12), Z26, Z1
+	VCVTDQ2PS    Z11, Z11
+	VMULPS       (R11)(CX*1), Z9, Z27
+	VFMADD231PS  Z27, Z11, Z2
+	VFNMADD231PS (R12)(CX*1), Z26, Z2
+	VCVTDQ2PS    Z12, Z12
+	VMULPS       (R11)(CX*2), Z9, Z27
+	VFMADD231PS  Z27, Z12, Z3
+	VFNMADD231PS (R12)(CX*2), Z26, Z3
+	VCVTDQ2PS    Z13, Z13
+	VMULPS       (R11)(DX*1), Z9, Z27
+	VFMADD231PS  Z27, Z13, Z4
+	VFNMADD231PS (R12)(DX*1), Z26, Z4
+	VCVTDQ2PS    Z14, Z14
+	VMULPS       (R11)(CX*4), Z9, Z27
+	VFMADD231PS  Z27, Z14, Z5
+	VFNMADD231PS (R12)(CX*4), Z26, Z5
+	VCVTDQ2PS    Z15, Z15
+	VMULPS       (R11)(BX*1), Z9, Z27
+	VFMADD231PS  Z27, Z15, Z6
+	VFNMADD231PS (R12)(BX*1), Z26, Z6
+	VCVTDQ2PS    Z16, Z16
+	VMULPS       (R11)(DX*2), Z9, Z27
+	VFMADD231PS  Z27, Z16, Z7
+	VFNMADD231PS (R12)(DX*2), Z26, Z7
+	VCVTDQ2PS    Z17, Z17
+	VMULPS       (R11)(SI*1), Z9, Z9
+	VFMADD231PS  Z9, Z17, Z8
+	VFNMADD231PS (R12)(SI*1), Z26, Z8
+	ADDQ         $0x00000200, DI
+	ADDQ         $0x00000200, R10
+	ADDQ         $0x40, R11
+	ADDQ         $0x00000040, R8
+	ADDQ         $0x00000040, R9
+	ADDQ         $0x00000040, R12
+	DECQ         R13
+	JNE          chunk
+
+rest:
+	MOVQ         rest+96(FP), R13
+	TESTQ        R13, R13
+	JE           done
+	VMULPS       (R9), Z0, Z9
+	VFNMADD231PS (R12), Z9, Z1
+	VFNMADD231PS (R12)(CX*1), Z9, Z2
+	VFNMADD231PS (R12)(CX*2), Z9, Z3
+	VFNMADD231PS (R12)(DX*1), Z9, Z4
+	VFNMADD231PS (R12)(CX*4), Z9, Z5
+	VFNMADD231PS (R12)(BX*1), Z9, Z6
+	VFNMADD231PS (R12)(DX*2), Z9, Z7
+	VFNMADD231PS (R12)(SI*1), Z9, Z8
+	VMOVUPS      (R8), Z9
+	VMOVDQU32    blocksGroups<>+0(SB), Z26
+	VMOVDQU32    blocksTwo<>+0(SB), Z27
+
+group:
+	VMOVDQU32   (DI), Z28
+	VPXORD      Z18, Z18, Z18
+	VPDPBUSD    (R10), Z28, Z18
+	VMULPS      (R11), Z9, Z29
+	VPERMPS     Z29, Z26, Z29
+	VCVTDQ2PS   Z18, Z18
+	VFMADD231PS Z29, Z18, Z1
+	VPXORD      Z19, Z19, Z19
+	VPDPBUSD    (R10)(CX*1), Z28, Z19
+	VMULPS      (R11)(CX*1), Z9, Z29
+	VPERMPS     Z29, Z26, Z29
+	VCVTDQ2PS   Z19, Z19
+	VFMADD231PS Z29, Z19, Z2
+	VPXORD      Z20, Z20, Z20
+	VPDPBUSD    (R10)(CX*2), Z28, Z20
+	VMULPS      (R11)(CX*2), Z9, Z29
+	VPERMPS     Z29, Z26, Z29
+	VCVTDQ2PS   Z20, Z20
+	VFMADD231PS Z29, Z20, Z3
+	VPXORD      Z21, Z21, Z21
+	VPDPBUSD    (R10)(DX*1), Z28, Z21
+	VMULPS      (R11)(DX*1), Z9, Z29
+	VPERMPS     Z29, Z26, Z29
+	VCVTDQ2PS   Z21, Z21
+	VFMADD231PS Z29, Z21, Z4
+	VPXORD      Z22, Z22, Z22
+	VPDPBUSD    (R10)(CX*4), Z28, Z22
+	VMULPS      (R11)(CX*4), Z9, Z29
+	VPERMPS     Z29, Z26, Z29
+	VCVTDQ2PS   Z22, Z22
+	VFMADD231PS Z29, Z22, Z5
+	VPXORD      Z23, Z23, Z23
+	VPDPBUSD    (R10)(BX*1), Z28, Z23
+	VMULPS      (R11)(BX*1), Z9, Z29
+	VPERMPS     Z29, Z26, Z29
+	VCVTDQ2PS   Z23, Z23
+	VFMADD231PS Z29, Z23, Z6
+	VPXORD      Z24, Z24, Z24
+	VPDPBUSD    (R10)(DX*2), Z28, Z24
+	VMULPS      (R11)(DX*2), Z9, Z29
+	VPERMPS     Z29, Z26, Z29
+	VCVTDQ2PS   Z24, Z24
+	VFMADD231PS Z29, Z24, Z7
+	VPXORD      Z25, Z25, Z25
+	VPDPBUSD    (R10)(SI*1), Z28, Z25
+	VMULPS      (R11)(SI*1), Z9, Z28
+	VPERMPS     Z28, Z26, Z28
+	VCVTDQ2PS   Z25, Z25
+	VFMADD231PS Z28, Z25, Z8
+	ADDQ        $0x40, DI
+	ADDQ        $0x40, R10
+	VPADDD      Z27, Z26, Z26
+	SUBQ        $0x02, R13
+	JG          group
+
+done:
 	VEXTRACTF64X4 $0x01, Z1, Y9
 	VADDPS        Y9, Y1, Y1
 	VEXTRACTF128  $0x01, Y1, X9
@@ -13086,9 +13642,9 @@ chunk:
 	VZEROUPPER
 	RET
 
-// func products16x8VNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
+// func products16x8VNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
 // Requires: AVX, AVX512F, AVX512VNNI
-TEXT ·products16x8VNNI(SB), NOSPLIT, $0-96
+TEXT ·products16x8VNNI(SB), NOSPLIT, $0-104
 	MOVQ         sums+0(FP), AX
 	MOVQ         stride+64(FP), CX
 	MOVQ         factor+32(FP), DX

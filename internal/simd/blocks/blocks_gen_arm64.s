@@ -6883,8 +6883,8 @@ block:
 	// 128 values: 16 vector instructions, 16 loads and stores, 4 others
 	RET
 
-// func products16x1SDOT(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
-TEXT ·products16x1SDOT(SB), NOSPLIT, $0-96
+// func products16x1SDOT(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
+TEXT ·products16x1SDOT(SB), NOSPLIT, $0-104
 	MOVD sums+0(FP), R0
 	MOVD q+8(FP), R1
 	MOVD a+16(FP), R2
@@ -6897,6 +6897,7 @@ TEXT ·products16x1SDOT(SB), NOSPLIT, $0-96
 	MOVD n+72(FP), R9
 	MOVD weights+80(FP), R10
 	MOVD apart+88(FP), R11
+	MOVD rest+96(FP), R12
 	FMOVS (R4), F0
 	MOVD R1, R23
 	MOVD R2, R24
@@ -7087,8 +7088,8 @@ chunk:
 	BNE row
 	RET
 
-// func products16x2SDOT(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
-TEXT ·products16x2SDOT(SB), NOSPLIT, $0-96
+// func products16x2SDOT(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
+TEXT ·products16x2SDOT(SB), NOSPLIT, $0-104
 	MOVD sums+0(FP), R0
 	MOVD q+8(FP), R1
 	MOVD a+16(FP), R2
@@ -7101,6 +7102,7 @@ TEXT ·products16x2SDOT(SB), NOSPLIT, $0-96
 	MOVD n+72(FP), R9
 	MOVD weights+80(FP), R10
 	MOVD apart+88(FP), R11
+	MOVD rest+96(FP), R12
 	FMOVS (R4), F0
 	MOVD R1, R23
 	MOVD R2, R24
@@ -7397,8 +7399,8 @@ chunk:
 	BNE row
 	RET
 
-// func products16x4SDOT(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
-TEXT ·products16x4SDOT(SB), NOSPLIT, $0-96
+// func products16x4SDOT(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
+TEXT ·products16x4SDOT(SB), NOSPLIT, $0-104
 	MOVD sums+0(FP), R0
 	MOVD q+8(FP), R1
 	MOVD a+16(FP), R2
@@ -7411,6 +7413,7 @@ TEXT ·products16x4SDOT(SB), NOSPLIT, $0-96
 	MOVD n+72(FP), R9
 	MOVD weights+80(FP), R10
 	MOVD apart+88(FP), R11
+	MOVD rest+96(FP), R12
 	FMOVS (R4), F0
 	MOVD R1, R23
 	MOVD R2, R24
@@ -7919,8 +7922,8 @@ chunk:
 	BNE row
 	RET
 
-// func products32x1SDOT(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
-TEXT ·products32x1SDOT(SB), NOSPLIT, $0-96
+// func products32x1SDOT(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
+TEXT ·products32x1SDOT(SB), NOSPLIT, $0-104
 	MOVD sums+0(FP), R0
 	MOVD q+8(FP), R1
 	MOVD a+16(FP), R2
@@ -7933,6 +7936,7 @@ TEXT ·products32x1SDOT(SB), NOSPLIT, $0-96
 	MOVD n+72(FP), R9
 	MOVD weights+80(FP), R10
 	MOVD apart+88(FP), R11
+	MOVD rest+96(FP), R12
 	FMOVS (R4), F0
 	MOVD R1, R23
 	MOVD R2, R24
@@ -8067,8 +8071,8 @@ chunk:
 	BNE row
 	RET
 
-// func products32x2SDOT(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
-TEXT ·products32x2SDOT(SB), NOSPLIT, $0-96
+// func products32x2SDOT(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
+TEXT ·products32x2SDOT(SB), NOSPLIT, $0-104
 	MOVD sums+0(FP), R0
 	MOVD q+8(FP), R1
 	MOVD a+16(FP), R2
@@ -8081,6 +8085,7 @@ TEXT ·products32x2SDOT(SB), NOSPLIT, $0-96
 	MOVD n+72(FP), R9
 	MOVD weights+80(FP), R10
 	MOVD apart+88(FP), R11
+	MOVD rest+96(FP), R12
 	FMOVS (R4), F0
 	MOVD R1, R23
 	MOVD R2, R24
@@ -8297,8 +8302,8 @@ chunk:
 	BNE row
 	RET
 
-// func products32x4SDOT(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
-TEXT ·products32x4SDOT(SB), NOSPLIT, $0-96
+// func products32x4SDOT(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
+TEXT ·products32x4SDOT(SB), NOSPLIT, $0-104
 	MOVD sums+0(FP), R0
 	MOVD q+8(FP), R1
 	MOVD a+16(FP), R2
@@ -8311,6 +8316,7 @@ TEXT ·products32x4SDOT(SB), NOSPLIT, $0-96
 	MOVD n+72(FP), R9
 	MOVD weights+80(FP), R10
 	MOVD apart+88(FP), R11
+	MOVD rest+96(FP), R12
 	FMOVS (R4), F0
 	MOVD R1, R23
 	MOVD R2, R24
@@ -8691,8 +8697,8 @@ chunk:
 	BNE row
 	RET
 
-// func products16x1NEON(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
-TEXT ·products16x1NEON(SB), NOSPLIT, $0-96
+// func products16x1NEON(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
+TEXT ·products16x1NEON(SB), NOSPLIT, $0-104
 	MOVD sums+0(FP), R0
 	MOVD q+8(FP), R1
 	MOVD a+16(FP), R2
@@ -8705,6 +8711,7 @@ TEXT ·products16x1NEON(SB), NOSPLIT, $0-96
 	MOVD n+72(FP), R9
 	MOVD weights+80(FP), R10
 	MOVD apart+88(FP), R11
+	MOVD rest+96(FP), R12
 	FMOVS (R4), F0
 	MOVD R1, R23
 	MOVD R2, R24
@@ -8943,8 +8950,8 @@ chunk:
 	BNE row
 	RET
 
-// func products16x2NEON(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
-TEXT ·products16x2NEON(SB), NOSPLIT, $0-96
+// func products16x2NEON(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
+TEXT ·products16x2NEON(SB), NOSPLIT, $0-104
 	MOVD sums+0(FP), R0
 	MOVD q+8(FP), R1
 	MOVD a+16(FP), R2
@@ -8957,6 +8964,7 @@ TEXT ·products16x2NEON(SB), NOSPLIT, $0-96
 	MOVD n+72(FP), R9
 	MOVD weights+80(FP), R10
 	MOVD apart+88(FP), R11
+	MOVD rest+96(FP), R12
 	FMOVS (R4), F0
 	MOVD R1, R23
 	MOVD R2, R24
@@ -9349,8 +9357,8 @@ chunk:
 	BNE row
 	RET
 
-// func products32x1NEON(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
-TEXT ·products32x1NEON(SB), NOSPLIT, $0-96
+// func products32x1NEON(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
+TEXT ·products32x1NEON(SB), NOSPLIT, $0-104
 	MOVD sums+0(FP), R0
 	MOVD q+8(FP), R1
 	MOVD a+16(FP), R2
@@ -9363,6 +9371,7 @@ TEXT ·products32x1NEON(SB), NOSPLIT, $0-96
 	MOVD n+72(FP), R9
 	MOVD weights+80(FP), R10
 	MOVD apart+88(FP), R11
+	MOVD rest+96(FP), R12
 	FMOVS (R4), F0
 	MOVD R1, R23
 	MOVD R2, R24
@@ -9545,8 +9554,8 @@ chunk:
 	BNE row
 	RET
 
-// func products32x2NEON(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
-TEXT ·products32x2NEON(SB), NOSPLIT, $0-96
+// func products32x2NEON(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
+TEXT ·products32x2NEON(SB), NOSPLIT, $0-104
 	MOVD sums+0(FP), R0
 	MOVD q+8(FP), R1
 	MOVD a+16(FP), R2
@@ -9559,6 +9568,7 @@ TEXT ·products32x2NEON(SB), NOSPLIT, $0-96
 	MOVD n+72(FP), R9
 	MOVD weights+80(FP), R10
 	MOVD apart+88(FP), R11
+	MOVD rest+96(FP), R12
 	FMOVS (R4), F0
 	MOVD R1, R23
 	MOVD R2, R24
@@ -9871,8 +9881,8 @@ chunk:
 	BNE row
 	RET
 
-// func productsSignedx1NEON(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
-TEXT ·productsSignedx1NEON(SB), NOSPLIT, $0-96
+// func productsSignedx1NEON(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
+TEXT ·productsSignedx1NEON(SB), NOSPLIT, $0-104
 	MOVD sums+0(FP), R0
 	MOVD q+8(FP), R1
 	MOVD a+16(FP), R2
@@ -9885,6 +9895,7 @@ TEXT ·productsSignedx1NEON(SB), NOSPLIT, $0-96
 	MOVD n+72(FP), R9
 	MOVD weights+80(FP), R10
 	MOVD apart+88(FP), R11
+	MOVD rest+96(FP), R12
 	FMOVS (R4), F0
 	MOVD R1, R23
 	MOVD R2, R24
@@ -10083,8 +10094,8 @@ chunk:
 	BNE row
 	RET
 
-// func productsSignedx2NEON(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
-TEXT ·productsSignedx2NEON(SB), NOSPLIT, $0-96
+// func productsSignedx2NEON(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
+TEXT ·productsSignedx2NEON(SB), NOSPLIT, $0-104
 	MOVD sums+0(FP), R0
 	MOVD q+8(FP), R1
 	MOVD a+16(FP), R2
@@ -10097,6 +10108,7 @@ TEXT ·productsSignedx2NEON(SB), NOSPLIT, $0-96
 	MOVD n+72(FP), R9
 	MOVD weights+80(FP), R10
 	MOVD apart+88(FP), R11
+	MOVD rest+96(FP), R12
 	FMOVS (R4), F0
 	MOVD R1, R23
 	MOVD R2, R24

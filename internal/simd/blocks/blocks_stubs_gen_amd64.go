@@ -302,87 +302,87 @@ func lanesAVX2(to *int8, q *int8, n int)
 //go:noescape
 func lanesStoredAVX2(to *int8, q *int8, n int, flip byte)
 
-// products32x1VNNI multiplies n ≥ 1 chunks of 512 integers in lanes of rows of weights with 1 rows of x; see products.
+// products32x1VNNI multiplies n chunks of 512 integers in lanes of rows of weights, and groups after them, with 1 rows of x; see products.
 //
 //go:noescape
-func products32x1VNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
+func products32x1VNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
 
-// products16x1VNNI multiplies n ≥ 1 chunks of 512 integers in lanes of rows of weights with 1 rows of x; see products.
+// products16x1VNNI multiplies n chunks of 512 integers in lanes of rows of weights, and groups after them, with 1 rows of x; see products.
 //
 //go:noescape
-func products16x1VNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
+func products16x1VNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
 
-// products32x1AVX2 multiplies n ≥ 1 chunks of 512 integers in lanes of rows of weights with 1 rows of x; see products.
+// products32x1AVX2 multiplies n chunks of 512 integers in lanes of rows of weights, and groups after them, with 1 rows of x; see products.
 //
 //go:noescape
-func products32x1AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
+func products32x1AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
 
-// products16x1AVX2 multiplies n ≥ 1 chunks of 512 integers in lanes of rows of weights with 1 rows of x; see products.
+// products16x1AVX2 multiplies n chunks of 512 integers in lanes of rows of weights, and groups after them, with 1 rows of x; see products.
 //
 //go:noescape
-func products16x1AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
+func products16x1AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
 
-// productsSignedx1AVX2 multiplies n ≥ 1 chunks of 512 integers in lanes of rows of weights with 1 rows of x; see products.
+// productsSignedx1AVX2 multiplies n chunks of 512 integers in lanes of rows of weights, and groups after them, with 1 rows of x; see products.
 //
 //go:noescape
-func productsSignedx1AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
+func productsSignedx1AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
 
-// products32x2VNNI multiplies n ≥ 1 chunks of 512 integers in lanes of rows of weights with 2 rows of x; see products.
+// products32x2VNNI multiplies n chunks of 512 integers in lanes of rows of weights, and groups after them, with 2 rows of x; see products.
 //
 //go:noescape
-func products32x2VNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
+func products32x2VNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
 
-// products16x2VNNI multiplies n ≥ 1 chunks of 512 integers in lanes of rows of weights with 2 rows of x; see products.
+// products16x2VNNI multiplies n chunks of 512 integers in lanes of rows of weights, and groups after them, with 2 rows of x; see products.
 //
 //go:noescape
-func products16x2VNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
+func products16x2VNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
 
-// products32x2AVX2 multiplies n ≥ 1 chunks of 512 integers in lanes of rows of weights with 2 rows of x; see products.
+// products32x2AVX2 multiplies n chunks of 512 integers in lanes of rows of weights, and groups after them, with 2 rows of x; see products.
 //
 //go:noescape
-func products32x2AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
+func products32x2AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
 
-// products16x2AVX2 multiplies n ≥ 1 chunks of 512 integers in lanes of rows of weights with 2 rows of x; see products.
+// products16x2AVX2 multiplies n chunks of 512 integers in lanes of rows of weights, and groups after them, with 2 rows of x; see products.
 //
 //go:noescape
-func products16x2AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
+func products16x2AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
 
-// productsSignedx2AVX2 multiplies n ≥ 1 chunks of 512 integers in lanes of rows of weights with 2 rows of x; see products.
+// productsSignedx2AVX2 multiplies n chunks of 512 integers in lanes of rows of weights, and groups after them, with 2 rows of x; see products.
 //
 //go:noescape
-func productsSignedx2AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
+func productsSignedx2AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
 
-// products32x4VNNI multiplies n ≥ 1 chunks of 512 integers in lanes of rows of weights with 4 rows of x; see products.
+// products32x4VNNI multiplies n chunks of 512 integers in lanes of rows of weights, and groups after them, with 4 rows of x; see products.
 //
 //go:noescape
-func products32x4VNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
+func products32x4VNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
 
-// products16x4VNNI multiplies n ≥ 1 chunks of 512 integers in lanes of rows of weights with 4 rows of x; see products.
+// products16x4VNNI multiplies n chunks of 512 integers in lanes of rows of weights, and groups after them, with 4 rows of x; see products.
 //
 //go:noescape
-func products16x4VNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
+func products16x4VNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
 
-// products32x4AVX2 multiplies n ≥ 1 chunks of 512 integers in lanes of rows of weights with 4 rows of x; see products.
+// products32x4AVX2 multiplies n chunks of 512 integers in lanes of rows of weights, and groups after them, with 4 rows of x; see products.
 //
 //go:noescape
-func products32x4AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
+func products32x4AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
 
-// products16x4AVX2 multiplies n ≥ 1 chunks of 512 integers in lanes of rows of weights with 4 rows of x; see products.
+// products16x4AVX2 multiplies n chunks of 512 integers in lanes of rows of weights, and groups after them, with 4 rows of x; see products.
 //
 //go:noescape
-func products16x4AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
+func products16x4AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
 
-// productsSignedx4AVX2 multiplies n ≥ 1 chunks of 512 integers in lanes of rows of weights with 4 rows of x; see products.
+// productsSignedx4AVX2 multiplies n chunks of 512 integers in lanes of rows of weights, and groups after them, with 4 rows of x; see products.
 //
 //go:noescape
-func productsSignedx4AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
+func productsSignedx4AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
 
-// products32x8VNNI multiplies n ≥ 1 chunks of 512 integers in lanes of rows of weights with 8 rows of x; see products.
+// products32x8VNNI multiplies n chunks of 512 integers in lanes of rows of weights, and groups after them, with 8 rows of x; see products.
 //
 //go:noescape
-func products32x8VNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
+func products32x8VNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
 
-// products16x8VNNI multiplies n ≥ 1 chunks of 512 integers in lanes of rows of weights with 8 rows of x; see products.
+// products16x8VNNI multiplies n chunks of 512 integers in lanes of rows of weights, and groups after them, with 8 rows of x; see products.
 //
 //go:noescape
-func products16x8VNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
+func products16x8VNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)

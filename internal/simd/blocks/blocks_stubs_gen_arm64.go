@@ -202,65 +202,65 @@ func groupSums32NEON(sum *float32, x *float32, n int)
 //go:noescape
 func lanesNEON(to *int8, from *int8, n int)
 
-// products16x1SDOT sets sums to the products of n ≥ 1 chunks of lanes with 1 rows of x, stride bytes apart: the integers' times a·scale, less factor·least·sum; for rows of weights that are apart bytes apart, whose sums are 8 words apart.
+// products16x1SDOT sets sums to the products of n ≥ 1 chunks of lanes with 1 rows of x, stride bytes apart: the integers' times a·scale, less factor·least·sum; for rows of weights that are apart bytes apart, whose sums are 8 words apart. No groups come after the chunks: rest is 0.
 //
 //go:noescape
-func products16x1SDOT(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
+func products16x1SDOT(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
 
-// products16x2SDOT sets sums to the products of n ≥ 1 chunks of lanes with 2 rows of x, stride bytes apart: the integers' times a·scale, less factor·least·sum; for rows of weights that are apart bytes apart, whose sums are 8 words apart.
+// products16x2SDOT sets sums to the products of n ≥ 1 chunks of lanes with 2 rows of x, stride bytes apart: the integers' times a·scale, less factor·least·sum; for rows of weights that are apart bytes apart, whose sums are 8 words apart. No groups come after the chunks: rest is 0.
 //
 //go:noescape
-func products16x2SDOT(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
+func products16x2SDOT(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
 
-// products16x4SDOT sets sums to the products of n ≥ 1 chunks of lanes with 4 rows of x, stride bytes apart: the integers' times a·scale, less factor·least·sum; for rows of weights that are apart bytes apart, whose sums are 8 words apart.
+// products16x4SDOT sets sums to the products of n ≥ 1 chunks of lanes with 4 rows of x, stride bytes apart: the integers' times a·scale, less factor·least·sum; for rows of weights that are apart bytes apart, whose sums are 8 words apart. No groups come after the chunks: rest is 0.
 //
 //go:noescape
-func products16x4SDOT(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
+func products16x4SDOT(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
 
-// products32x1SDOT sets sums to the products of n ≥ 1 chunks of lanes with 1 rows of x, stride bytes apart: the integers' times a·scale, less factor·least·sum; for rows of weights that are apart bytes apart, whose sums are 8 words apart.
+// products32x1SDOT sets sums to the products of n ≥ 1 chunks of lanes with 1 rows of x, stride bytes apart: the integers' times a·scale, less factor·least·sum; for rows of weights that are apart bytes apart, whose sums are 8 words apart. No groups come after the chunks: rest is 0.
 //
 //go:noescape
-func products32x1SDOT(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
+func products32x1SDOT(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
 
-// products32x2SDOT sets sums to the products of n ≥ 1 chunks of lanes with 2 rows of x, stride bytes apart: the integers' times a·scale, less factor·least·sum; for rows of weights that are apart bytes apart, whose sums are 8 words apart.
+// products32x2SDOT sets sums to the products of n ≥ 1 chunks of lanes with 2 rows of x, stride bytes apart: the integers' times a·scale, less factor·least·sum; for rows of weights that are apart bytes apart, whose sums are 8 words apart. No groups come after the chunks: rest is 0.
 //
 //go:noescape
-func products32x2SDOT(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
+func products32x2SDOT(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
 
-// products32x4SDOT sets sums to the products of n ≥ 1 chunks of lanes with 4 rows of x, stride bytes apart: the integers' times a·scale, less factor·least·sum; for rows of weights that are apart bytes apart, whose sums are 8 words apart.
+// products32x4SDOT sets sums to the products of n ≥ 1 chunks of lanes with 4 rows of x, stride bytes apart: the integers' times a·scale, less factor·least·sum; for rows of weights that are apart bytes apart, whose sums are 8 words apart. No groups come after the chunks: rest is 0.
 //
 //go:noescape
-func products32x4SDOT(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
+func products32x4SDOT(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
 
-// products16x1NEON sets sums to the products of n ≥ 1 chunks of lanes with 1 rows of x, stride bytes apart: the integers' times a·scale, less factor·least·sum; for rows of weights that are apart bytes apart, whose sums are 8 words apart.
+// products16x1NEON sets sums to the products of n ≥ 1 chunks of lanes with 1 rows of x, stride bytes apart: the integers' times a·scale, less factor·least·sum; for rows of weights that are apart bytes apart, whose sums are 8 words apart. No groups come after the chunks: rest is 0.
 //
 //go:noescape
-func products16x1NEON(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
+func products16x1NEON(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
 
-// products16x2NEON sets sums to the products of n ≥ 1 chunks of lanes with 2 rows of x, stride bytes apart: the integers' times a·scale, less factor·least·sum; for rows of weights that are apart bytes apart, whose sums are 8 words apart.
+// products16x2NEON sets sums to the products of n ≥ 1 chunks of lanes with 2 rows of x, stride bytes apart: the integers' times a·scale, less factor·least·sum; for rows of weights that are apart bytes apart, whose sums are 8 words apart. No groups come after the chunks: rest is 0.
 //
 //go:noescape
-func products16x2NEON(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
+func products16x2NEON(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
 
-// products32x1NEON sets sums to the products of n ≥ 1 chunks of lanes with 1 rows of x, stride bytes apart: the integers' times a·scale, less factor·least·sum; for rows of weights that are apart bytes apart, whose sums are 8 words apart.
+// products32x1NEON sets sums to the products of n ≥ 1 chunks of lanes with 1 rows of x, stride bytes apart: the integers' times a·scale, less factor·least·sum; for rows of weights that are apart bytes apart, whose sums are 8 words apart. No groups come after the chunks: rest is 0.
 //
 //go:noescape
-func products32x1NEON(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
+func products32x1NEON(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
 
-// products32x2NEON sets sums to the products of n ≥ 1 chunks of lanes with 2 rows of x, stride bytes apart: the integers' times a·scale, less factor·least·sum; for rows of weights that are apart bytes apart, whose sums are 8 words apart.
+// products32x2NEON sets sums to the products of n ≥ 1 chunks of lanes with 2 rows of x, stride bytes apart: the integers' times a·scale, less factor·least·sum; for rows of weights that are apart bytes apart, whose sums are 8 words apart. No groups come after the chunks: rest is 0.
 //
 //go:noescape
-func products32x2NEON(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
+func products32x2NEON(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
 
-// productsSignedx1NEON sets sums to the products of n ≥ 1 chunks of lanes with 1 rows of x, stride bytes apart: the integers' times a·scale, less factor·least·sum; for rows of weights that are apart bytes apart, whose sums are 8 words apart.
+// productsSignedx1NEON sets sums to the products of n ≥ 1 chunks of lanes with 1 rows of x, stride bytes apart: the integers' times a·scale, less factor·least·sum; for rows of weights that are apart bytes apart, whose sums are 8 words apart. No groups come after the chunks: rest is 0.
 //
 //go:noescape
-func productsSignedx1NEON(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
+func productsSignedx1NEON(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
 
-// productsSignedx2NEON sets sums to the products of n ≥ 1 chunks of lanes with 2 rows of x, stride bytes apart: the integers' times a·scale, less factor·least·sum; for rows of weights that are apart bytes apart, whose sums are 8 words apart.
+// productsSignedx2NEON sets sums to the products of n ≥ 1 chunks of lanes with 2 rows of x, stride bytes apart: the integers' times a·scale, less factor·least·sum; for rows of weights that are apart bytes apart, whose sums are 8 words apart. No groups come after the chunks: rest is 0.
 //
 //go:noescape
-func productsSignedx2NEON(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int)
+func productsSignedx2NEON(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
 
 // pairScalesNEON writes the scales a and the minima b of n ≥ 1 blocks. A block is four pairs here.
 //

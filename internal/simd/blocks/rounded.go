@@ -9,18 +9,27 @@ import (
 // 256, which GGML has beside formats of 256 values, would lose what is small near an outlier, and save nothing here.
 //
 // For a product of several rows, where the tier wants it, integers are in lanes: each chunk of 512 is transposed, 16 groups
-// of 32 as rows of 8 words, and sum16 has the sums of the groups' first halves and then those of the second. Zeros fill the
-// last chunk.
+// of 32 as rows of 8 words, and sum16 has the sums of the groups' first halves and then those of the second. A few groups after
+// the last chunk lie as they are, without sum16, which formats that need it have no such groups for; of more, zeros make a chunk.
 type Rounded struct {
 	Q          []int8
 	scale, sum []float32 // of 32 values: the scale, and the scale times the sum of q
 	scale16    []float32 // the same of 16 values each; no scales in lanes
 	sum16      []float32
 	lanes      bool
+	whole      int     // chunks in lanes
 	wide       []int16 // Q once more, where the side module multiplies it; see widen
 }
 
 const chunk = 512
+
+// split returns how many chunks of n values are in lanes, and how many groups of 32 after them are not.
+func split(n int) (whole, rest int) {
+	if whole, rest = n/chunk, n%chunk/32; rest > mostRest {
+		return whole + 1, 0
+	}
+	return whole, rest
+}
 
 // RoundedWords is how many words the memory of a rounded row has.
 func RoundedWords(k int) int {
@@ -46,6 +55,7 @@ func roundedIn(memory []float32, k, rows int) (r Rounded) {
 	n := k
 	if r.lanes {
 		n = (k + chunk - 1) / chunk * chunk
+		r.whole, _ = split(k)
 	}
 	part := func(n int) (p []float32) {
 		p, memory = memory[:n:n], memory[n:]
@@ -82,6 +92,10 @@ func (r *Rounded) put(b int, q *[32]int8, scale float32, sums [2]float32) {
 		return
 	}
 	c, g := b/16, b%16
+	if c >= r.whole {
+		copy(r.Q[32*b:][:32], q[:])
+		return
+	}
 	to := r.Q[chunk*c+4*g:]
 	for word := range 8 {
 		copy(to[64*word:][:4], q[4*word:])

@@ -30,6 +30,7 @@ func (m *room) products(u []unpacked, x RoundedRows, first, lo, n int) {
 	least := &m.minima(u[0].a[:], u[0].b[:])[0]
 	m.factor = m.raise()
 	functions := m.severalFunctions()
+	whole, rest := split(n)
 	for i, rows := 0, min(Most, x.Rows-first); i < rows; {
 		log := min(bits.Len(uint(rows-i)), len(functions)) - 1
 		r := x.Row(first + i)
@@ -37,12 +38,12 @@ func (m *room) products(u []unpacked, x RoundedRows, first, lo, n int) {
 		if m.width == 16 {
 			sum = &r.sum16[lo/16:][0]
 		}
-		functions[log](&m.sums[0][i], &u[0].q[0], &u[0].a[0], least, &m.factor, &r.Q[lo], &r.scale[lo/32], sum, 4*RoundedWords(x.K), (n+chunk-1)/chunk,
-			len(u), int(unsafe.Sizeof(u[0])))
+		functions[log](&m.sums[0][i], &u[0].q[0], &u[0].a[0], least, &m.factor, &r.Q[lo], &r.scale[lo/32], sum, 4*RoundedWords(x.K), whole,
+			len(u), int(unsafe.Sizeof(u[0])), rest)
 		i += 1 << log
 	}
 }
 
 // A severalFunction multiplies n chunks of rows of weights, which are apart bytes apart, with rows of x that are stride bytes apart, and so
-// are their scales and sums.
-type severalFunction = func(sums *float32, q *int8, a, least, factor *float32, x *int8, scale, sum *float32, stride, n, weights, apart int)
+// are their scales and sums. After the chunks come groups of 32 that lie as they are, at most mostRest.
+type severalFunction = func(sums *float32, q *int8, a, least, factor *float32, x *int8, scale, sum *float32, stride, n, weights, apart, rest int)

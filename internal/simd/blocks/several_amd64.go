@@ -3,16 +3,31 @@ package blocks
 // inLanes says whether integers are in lanes where several rows of x are multiplied.
 func inLanes() bool { return avx2() }
 
+// mostRest is the most groups of 32 after the last chunk that are multiplied as they lie: zeros, which would make a chunk of them, take
+// longer than they do otherwise.
+const mostRest = 6
+
 // intoLanes transposes integers of the row.
 func (m *room) intoLanes(u *unpacked, q []int8) {
+	flip := byte(0)
+	if m.quants == nil && bytewise() {
+		flip = 0x80
+	}
+	if whole, rest := split(len(q)); rest > 0 {
+		to := u.q[whole*chunk:][:32*rest]
+		for i, v := range q[whole*chunk:] {
+			to[i] = v ^ int8(flip)
+		}
+		q = q[:whole*chunk]
+	}
+	if len(q) == 0 {
+		return
+	}
 	if m.quants != nil {
 		lanesAVX2(&u.q[0], &q[0], (len(q)+255)/256) // after them is memory of the room
 		return
 	}
-	whole, flip := len(q)&^255, byte(0)
-	if bytewise() {
-		flip = 0x80
-	}
+	whole := len(q) &^ 255
 	if whole > 0 {
 		lanesStoredAVX2(&u.q[0], &q[0], whole/256, flip)
 	}

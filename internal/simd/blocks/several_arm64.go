@@ -3,6 +3,9 @@ package blocks
 // inLanes says whether integers are in lanes where several rows of x are multiplied.
 func inLanes() bool { return neon() }
 
+// mostRest is the most groups of 32 after the last chunk that are not put into lanes.
+const mostRest = 0
+
 // intoLanes transposes integers of the row.
 func (m *room) intoLanes(u *unpacked, q []int8) {
 	for at := 0; at < len(q); at += chunk {

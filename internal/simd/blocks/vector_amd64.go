@@ -158,13 +158,17 @@ func (r *Rounded) roundVectors(x []float32, lo, hi int) int {
 		q           [chunk]int8
 		scale, sums [2 * groups]float32
 	)
-	for ; lo%groups == 0 && lo+groups <= hi; lo += groups {
+	for ; lo%groups == 0 && lo+groups <= min(hi, groups*r.whole); lo += groups {
 		roundAVX2(&q[0], &x[32*lo], &r.scale[lo], &r.sum[lo], &scale[0], &sums[0], groups)
 		lanesStoredAVX2(&r.Q[32*lo], &q[0], 2, 0)
 		to := r.sum16[2*lo:][:2*groups]
 		for g := range groups {
 			to[g], to[groups+g] = sums[2*g], sums[2*g+1]
 		}
+	}
+	if lo == groups*r.whole && lo < hi {
+		roundAVX2(&r.Q[32*lo], &x[32*lo], &r.scale[lo], &r.sum[lo], &scale[0], &sums[0], hi-lo)
+		return hi
 	}
 	return lo
 }

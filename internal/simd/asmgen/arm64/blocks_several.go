@@ -76,10 +76,10 @@ func (b *blocks) several(u unpacking, width int, signed bool, rows int) {
 		name = "productsSigned"
 	}
 	doc := fmt.Sprintf("sets sums to the products of n ≥ 1 chunks of lanes with %d rows of x, stride bytes apart: the integers' "+
-		"times a·scale, less factor·least·sum; for rows of weights that are apart bytes apart, whose sums are %d words apart.", rows, mostRows)
+		"times a·scale, less factor·least·sum; for rows of weights that are apart bytes apart, whose sums are %d words apart. No groups come after the chunks: rest is 0.", rows, mostRows)
 	b.begin(fmt.Sprintf("%sx%d%s", name, rows, u.tier()), doc, false,
 		"sums *float32", "q *int8", "a *float32", "least *float32", "factor *float32",
-		"x *int8", "scale *float32", "sum *float32", "stride int", "n int", "weights int", "apart int")
+		"x *int8", "scale *float32", "sum *float32", "stride int", "n int", "weights int", "apart int", "rest int")
 	f := &severalRows{blocks: b, unpacking: u, width: width, signed: signed, factor: b.take()}
 	b.ins("FMOVS (R%d), F%d", manyFactor, f.factor)
 	starts := [][2]int{{manyQ, manyRowQ}, {manyA, manyRowA}, {manyLeast, manyRowLeast}}

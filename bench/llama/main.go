@@ -14,6 +14,7 @@ import (
 
 	"github.com/wavelane/wavelane/cpu"
 	"github.com/wavelane/wavelane/internal/decoder"
+	"github.com/wavelane/wavelane/llm"
 	"github.com/wavelane/wavelane/quant/gguf"
 )
 
@@ -21,7 +22,8 @@ import (
 type request struct {
 	Prompt []int32
 	Decode int
-	Logits bool // of the token after the prompt
+	Logits bool      // of the token after the prompt
+	Beside [][]int32 `json:",omitempty"` // prompts of texts that are continued at once, by Decode tokens each, instead
 }
 
 // answer has the seconds that the clock and the processor have spent on both.
@@ -76,6 +78,10 @@ func run() error {
 		return err
 	}
 	defer all.Close()
+	many, err := scheduler(ctx, dev, os.Args[1])
+	if err != nil {
+		return err
+	}
 	runtime.GC() // what loading has left
 	out := json.NewEncoder(os.Stdout)
 	in := bufio.NewScanner(os.Stdin)
@@ -85,7 +91,12 @@ func run() error {
 		if err := json.Unmarshal(in.Bytes(), &r); err != nil {
 			return err
 		}
-		a, err := r.run(ctx, greedy, all)
+		var a *answer
+		if len(r.Beside) > 0 {
+			a, err = r.together(ctx, many)
+		} else {
+			a, err = r.run(ctx, greedy, all)
+		}
 		if err != nil {
 			return err
 		}
@@ -118,6 +129,41 @@ func (r *request) run(ctx context.Context, greedy, all *decoder.Session) (*answe
 	for range r.Decode {
 		a.Tokens = append(a.Tokens, next.Indices[0])
 		if next, err = greedy.Feed(ctx, next.Indices[0]); err != nil {
+			return nil, err
+		}
+	}
+	a.Decode, a.DecodeCPU = time.Since(wall).Seconds(), processor()-cpu
+	return a, nil
+}
+
+// scheduler is for as many texts at once as the processes of llama.cpp have room for.
+func scheduler(ctx context.Context, dev llm.Device, path string) (*llm.Scheduler, error) {
+	model, err := llm.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	weights, err := model.Load(ctx, dev)
+	if err != nil {
+		return nil, err
+	}
+	return weights.NewScheduler(ctx, llm.WithContext(256), llm.WithSequences(8))
+}
+
+// together continues texts at once. Decode is the time for all of them, prompts included.
+func (r *request) together(ctx context.Context, s *llm.Scheduler) (*answer, error) {
+	a, errs := &answer{}, make(chan error, len(r.Beside))
+	wall, cpu := time.Now(), processor()
+	for _, prompt := range r.Beside {
+		go func() {
+			var failed error
+			for _, err := range s.GenerateTokens(ctx, prompt, llm.WithMaxTokens(r.Decode), llm.WithIgnoreEnd()) {
+				failed = err
+			}
+			errs <- failed
+		}()
+	}
+	for range r.Beside {
+		if err := <-errs; err != nil {
 			return nil, err
 		}
 	}

@@ -1,5 +1,7 @@
 package blocks
 
+import "unsafe"
+
 // inLanes says whether integers are in lanes where several rows of x are multiplied.
 func inLanes() bool { return avx2() }
 
@@ -15,8 +17,11 @@ func (m *room) intoLanes(u *unpacked, q []int8) {
 	}
 	if whole, rest := split(len(q)); rest > 0 {
 		to := u.q[whole*chunk:][:32*rest]
-		for i, v := range q[whole*chunk:] {
-			to[i] = v ^ int8(flip)
+		copy(to, q[whole*chunk:])
+		if flip != 0 {
+			for i := 0; i < len(to); i += 8 {
+				*(*uint64)(unsafe.Pointer(&to[i])) ^= 0x8080808080808080
+			}
 		}
 		q = q[:whole*chunk]
 	}

@@ -2,6 +2,9 @@
 
 package blocks
 
+// mostRest is the most groups of 32 after the last chunk that are not put into lanes, of which there are none here.
+const mostRest = 0
+
 func (w *row) unpackQuants(q []int8, block int) { w.quants(q, w, block) }
 
 func (w *row) unpackScales(a, b []float32, block int) { w.scales(a, b, w, block) }

@@ -5,14 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"sync"
 
 	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/decoder"
+	"github.com/wavelane/wavelane/internal/pretrained"
 	"github.com/wavelane/wavelane/internal/tokenizer"
 	"github.com/wavelane/wavelane/llm/internal/grammar"
 	"github.com/wavelane/wavelane/llm/internal/jinja"
+	"github.com/wavelane/wavelane/quant"
 	"github.com/wavelane/wavelane/quant/gguf"
 )
 
@@ -20,6 +23,7 @@ import (
 // [Model.Load].
 type Model struct {
 	file   *gguf.File
+	closer io.Closer // of the file, or of the folder that it stands for
 	engine *decoder.Model
 	text   *tokenizer.Tokenizer
 
@@ -28,19 +32,55 @@ type Model struct {
 	words          func() *grammar.Vocabulary // made when it is first wanted
 }
 
-// Open reads a model file; of a split model, the first. Errors wrap those of [gguf.Open], gguf.ErrMissing and [compute.ErrShape] for
-// metadata and tensors that lack or do not fit, and [compute.ErrUnsupported] for what is not known here.
-func Open(path string) (*Model, error) {
-	f, err := gguf.Open(path)
+// OpenOption is an option of [Open].
+type OpenOption func(*openOptions)
+
+type openOptions struct{ pretrained.Options }
+
+// WithQuantisation has the matrices of a folder become blocks of a format while they are loaded, except those whose rows are no whole blocks.
+// A GGUF file has its weights as they are.
+func WithQuantisation(f compute.BlockFormat) OpenOption {
+	return func(o *openOptions) { o.Format = quant.Type(f) }
+}
+
+// Open reads a model: a GGUF file, of a split model the first, or a folder in the layout of Hugging Face, with config.json, weights in
+// model.safetensors or the files of model.safetensors.index.json, and tokenizer.json. Errors wrap those of [gguf.Open], gguf.ErrMissing and
+// [compute.ErrShape] for metadata and tensors that lack or do not fit, and [compute.ErrUnsupported] for what is not known here.
+func Open(path string, opts ...OpenOption) (*Model, error) {
+	var o openOptions
+	for _, f := range opts {
+		if f == nil {
+			return nil, fmt.Errorf("llm: nil option: %w", compute.ErrArgument)
+		}
+		f(&o)
+	}
+	f, closer, err := openFile(path, o.Options)
 	if err != nil {
 		return nil, err
 	}
 	m, err := newModel(f)
 	if err != nil {
-		f.Close()
+		closer.Close()
 		return nil, fmt.Errorf("llm: %s: %w", path, err)
 	}
+	m.closer = closer
 	return m, nil
+}
+
+// openFile opens a file, or a folder as one.
+func openFile(path string, o pretrained.Options) (*gguf.File, io.Closer, error) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		f, err := pretrained.Open(path, o)
+		if err != nil {
+			return nil, nil, fmt.Errorf("llm: %w", err)
+		}
+		return f.File, f, nil
+	}
+	if o != (pretrained.Options{}) {
+		return nil, nil, fmt.Errorf("llm: %s is a file, whose weights are quantised as they are: %w", path, compute.ErrUnsupported)
+	}
+	f, err := gguf.Open(path)
+	return f, f, err
 }
 
 // Read is [Open] for a file of a size that r reads. It reads from r while weights are loaded.
@@ -58,7 +98,7 @@ func Read(r io.ReaderAt, size int64) (*Model, error) {
 }
 
 func newModel(f *gguf.File) (*Model, error) {
-	m := &Model{file: f}
+	m := &Model{file: f, closer: f}
 	var err error
 	if m.engine, err = decoder.Read(f); err != nil {
 		return nil, err
@@ -87,7 +127,7 @@ func (m *Model) continues() error {
 }
 
 // Close unmaps the file. Weights that were loaded do not need it. It is idempotent.
-func (m *Model) Close() error { return m.file.Close() }
+func (m *Model) Close() error { return m.closer.Close() }
 
 // Info says what a model is.
 type Info struct {

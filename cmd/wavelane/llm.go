@@ -23,6 +23,7 @@ import (
 	"github.com/wavelane/wavelane"
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/llm"
+	"github.com/wavelane/wavelane/quant"
 )
 
 type llmFlags struct {
@@ -39,14 +40,15 @@ type llmFlags struct {
 	perplexity          string
 	lookup, keep        int
 	lora                []string
+	quantise            string
 }
 
 func llmCommand() *cobra.Command {
 	var f llmFlags
 	c := &cobra.Command{
-		Use:   "llm MODEL.gguf",
+		Use:   "llm MODEL",
 		Short: "Talk with a language model",
-		Long: `Talk with a language model from a GGUF file. Each line of standard input is a message, in the form of the file's chat
+		Long: `Talk with a language model from a GGUF file, or from a folder with config.json, safetensors and tokenizer.json. Each line of standard input is a message, in the form of the file's chat
 template; with -p there is one. A model without a template, or --raw, has the prompt continued as it is.
 
 The text goes to standard output as it comes, everything else to standard error. Ctrl-C ends the program.
@@ -61,7 +63,8 @@ half of each is context.`,
   wavelane llm model.gguf -p "The sea is" --raw -n 64
   wavelane llm model.gguf --bench --device cpu
   wavelane llm model.gguf --perplexity text.txt
-  wavelane llm model.gguf --info`,
+  wavelane llm model.gguf --info
+  wavelane llm folder --quantise q8_0`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, files []string) error {
 			if f.tokens < 0 || f.context < 1 || f.benchPrompt < 0 || f.benchN < 0 || f.benchPrompt+f.benchN < 1 || f.repeat < 1 {
@@ -86,6 +89,7 @@ half of each is context.`,
 	c.Flags().Uint64Var(&f.sampling.Seed, "seed", 0, "of drawing; drawn itself if not given")
 	c.Flags().StringArrayVar(&f.stop, "stop", nil, "`text` that ends an answer; may be given several times")
 	c.Flags().StringArrayVar(&f.lora, "lora", nil, "`file` of an adapter that is added to the weights, with :0.5 after it by half; may be given several times")
+	c.Flags().StringVar(&f.quantise, "quantise", "", "`format` that the matrices of a folder become, such as q8_0; otherwise they stay as they are")
 	c.Flags().BoolVar(&f.dense, "dense", false, "make float32 of quantised weights when loading, which takes several times the memory")
 	c.Flags().BoolVar(&f.exact, "exact", false, "multiply quantised weights with float32; otherwise activations are rounded to 8 bits, which is faster")
 	c.Flags().BoolVar(&f.wide, "wide-cache", false, "keep keys and values in float32 instead of float16")
@@ -104,7 +108,15 @@ half of each is context.`,
 }
 
 func (f *llmFlags) do(ctx context.Context, in io.Reader, out, errOut io.Writer, file string) error {
-	m, err := llm.Open(file)
+	var open []llm.OpenOption
+	if f.quantise != "" {
+		t, err := quant.ParseType(f.quantise)
+		if err != nil {
+			return err
+		}
+		open = append(open, llm.WithQuantisation(compute.BlockFormat(t)))
+	}
+	m, err := llm.Open(file, open...)
 	if err != nil {
 		return err
 	}

@@ -40,6 +40,7 @@ var layers = []subtree{
 	{name: "internal/program", layer: 2},
 	{name: "internal/catalogue", layer: 3, deps: []string{"github.com/x448/float16"}},
 	{name: "internal/memplan", layer: 3},
+	{name: "internal/pretrained", layer: 3},
 	{name: "internal/tokenizer", layer: 3, deps: []string{"golang.org/x/text/unicode/norm"}},
 	{name: "internal/tune", layer: 3},
 	{name: "internal/device", layer: 4},
@@ -78,7 +79,7 @@ var devices = []string{"gpu", "cuda", "cpu"}
 var anyDevice = []string{"batch", "internal/rewrite", "internal/route"}
 
 // pure are the subtrees whose importers must get neither cgo nor purego into their binary.
-var pure = []string{"compute", "quant", "internal/program", "wgsl", "ptx", "simd", "cpu", "internal/rewrite", "batch", "lz4", "onnx", "internal/tokenizer", "internal/decoder", "llm"}
+var pure = []string{"compute", "quant", "internal/program", "wgsl", "ptx", "simd", "cpu", "internal/rewrite", "batch", "lz4", "onnx", "internal/pretrained", "internal/tokenizer", "internal/decoder", "llm"}
 
 // imports are the packages that one package of the module imports, over all platforms and build tags, without its tests.
 type imports struct {

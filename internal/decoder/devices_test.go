@@ -56,7 +56,7 @@ func models(seed uint64) map[string]Random {
 				switch {
 				case strings.Contains(name, "attn"):
 					return quant.F16
-				case strings.Contains(name, "ffn_down"):
+				case strings.Contains(name, "ffn_down"), strings.Contains(name, "token_embd"):
 					return quant.BF16
 				}
 				return quant.Q8_0

@@ -30,6 +30,7 @@ func (r *reader) encoder(c Config, t *network[*tensor]) (*Model, error) {
 	matrix := func(name string) *tensor {
 		x := r.any(name)
 		if r.err == nil {
+			x.table = true
 			r.check(x, x.rows(), c.Width)
 		}
 		return x

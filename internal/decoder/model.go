@@ -57,6 +57,7 @@ func Read(f *gguf.File) (*Model, error) {
 	known, _ := architectureOf(c.Architecture)
 	t := &network[*tensor]{}
 	if t.Embedding = r.any("token_embd.weight"); r.err == nil {
+		t.Embedding.table = true
 		c.Vocabulary = t.Embedding.rows()
 		r.check(t.Embedding, c.Vocabulary, c.Width)
 	}

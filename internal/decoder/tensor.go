@@ -13,6 +13,7 @@ type tensor struct {
 	left, width   int       // columns of the file's tensor, whole blocks; all of them if width is 0
 	before, after int       // of these columns, how many there are beside those that are wanted
 	numbers       []float32 // if there is no file
+	table         bool      // rows are taken by their numbers
 }
 
 // part is some rows. That of a tensor that is missing is missing.

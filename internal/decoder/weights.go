@@ -59,7 +59,7 @@ type LoadOptions struct {
 	AllReduce func(b *batch.Batch, x batch.Value, g batch.Group, r compute.Reduction) batch.Value
 }
 
-// Load brings the weights to a device: matrices in their blocks or halves, all others, vectors and halves of experts as Float32. When ctx is done,
+// Load brings the weights to a device: matrices in their blocks or halves, all others, vectors, and halves of experts and of embeddings as Float32. When ctx is done,
 // it stops after the tensor under way.
 func (m *Model) Load(ctx context.Context, device Device, o LoadOptions) (*Weights, error) {
 	for _, a := range o.Adapters {
@@ -185,7 +185,7 @@ func (o *LoadOptions) form(t *tensor) (compute.DType, []int, compute.BlockFormat
 		return compute.Uint32, shape, compute.BlockFormat(t.format())
 	}
 	switch {
-	case len(shape) > 2: // matrices of experts, which products take in these forms alone
+	case len(shape) > 2 || t.table: // matrices of experts, and tables, whose operations take these forms alone
 	case t.format() == quant.F16:
 		return compute.Float16, shape, 0
 	case t.format() == quant.BF16:

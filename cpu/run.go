@@ -222,8 +222,12 @@ func (r *run) keep(io *program.IO) error {
 	return nil
 }
 
-// ready counts one condition of execution as met and executes the run after the last: at once if it is small and its
-// starter waits, else on a worker.
+// waitedTime is how long a run may take, in ns by its cost, that whoever waits for it computes itself: a worker on another core would begin
+// some µs later, and a deadline is missed by no more than this.
+const waitedTime = 8 * chunkTime
+
+// ready counts one condition of execution as met and executes the run after the last: at once if it is small, in particular if its
+// starter does nothing but wait for it, else on a worker.
 func (r *run) ready(inline bool) {
 	if r.pending.Add(-1) > 0 {
 		return
@@ -231,7 +235,7 @@ func (r *run) ready(inline bool) {
 	switch {
 	case r.x.user:
 		go r.execute() // a user's function may wait for anything, also for the workers
-	case inline && r.x.ns < chunkTime:
+	case inline && r.x.ns < chunkTime, inline && r.h.future == nil && r.x.ns < waitedTime:
 		r.execute()
 	default:
 		r.x.d.workers.Submit(&r.job)

@@ -85,6 +85,8 @@ row:
 block4:
 	CMPQ    DI, $0x00000004
 	JL      below4
+	CMPQ    DI, $0x0000000c
+	JLE     fewer4x4
 	MOVQ    $+16, R8
 	CMPQ    DI, R8
 	CMOVQLT DI, R8
@@ -108,7 +110,7 @@ block4:
 	LEAQ    (SI)(R13*4), R9
 	XORQ    R13, R13
 
-by4:
+by4x4:
 	MOVLQSX (CX)(R13*4), R14
 	MOVSS   (AX)(R13*4), X4
 	SHUFPS  $0x00, X4, X4
@@ -126,7 +128,7 @@ by4:
 	ADDPS   X5, X3
 	INCQ    R13
 	CMPQ    R13, DX
-	JL      by4
+	JL      by4x4
 	MOVUPS  X0, (BX)
 	SUBQ    SI, R11
 	MOVUPS  X1, (BX)(R11*1)
@@ -139,10 +141,115 @@ by4:
 	SUBQ    R8, DI
 	JMP     block4
 
+fewer4x4:
+	CMPQ    DI, $0x00000008
+	JLE     fewer3x4
+	MOVQ    DI, R8
+	LEAQ    -4(R8), R9
+	XORPS   X0, X0
+	MOVQ    SI, R10
+	XORPS   X1, X1
+	MOVQ    $+4, R11
+	CMPQ    R9, R11
+	CMOVQLT R9, R11
+	LEAQ    (SI)(R11*4), R11
+	XORPS   X2, X2
+	MOVQ    $+8, R12
+	CMPQ    R9, R12
+	CMOVQLT R9, R12
+	LEAQ    (SI)(R12*4), R9
+	XORQ    R12, R12
+
+by3x4:
+	MOVLQSX (CX)(R12*4), R13
+	MOVSS   (AX)(R12*4), X3
+	SHUFPS  $0x00, X3, X3
+	MOVUPS  (R10)(R13*4), X4
+	MULPS   X3, X4
+	ADDPS   X4, X0
+	MOVUPS  (R11)(R13*4), X4
+	MULPS   X3, X4
+	ADDPS   X4, X1
+	MOVUPS  (R9)(R13*4), X4
+	MULPS   X3, X4
+	ADDPS   X4, X2
+	INCQ    R12
+	CMPQ    R12, DX
+	JL      by3x4
+	MOVUPS  X0, (BX)
+	SUBQ    SI, R11
+	MOVUPS  X1, (BX)(R11*1)
+	SUBQ    SI, R9
+	MOVUPS  X2, (BX)(R9*1)
+	LEAQ    (SI)(R8*4), SI
+	LEAQ    (BX)(R8*4), BX
+	SUBQ    R8, DI
+	JMP     block4
+
+fewer3x4:
+	CMPQ    DI, $0x00000004
+	JLE     fewer2x4
+	MOVQ    DI, R8
+	LEAQ    -4(R8), R9
+	XORPS   X0, X0
+	MOVQ    SI, R10
+	XORPS   X1, X1
+	MOVQ    $+4, R11
+	CMPQ    R9, R11
+	CMOVQLT R9, R11
+	LEAQ    (SI)(R11*4), R9
+	XORQ    R11, R11
+
+by2x4:
+	MOVLQSX (CX)(R11*4), R12
+	MOVSS   (AX)(R11*4), X2
+	SHUFPS  $0x00, X2, X2
+	MOVUPS  (R10)(R12*4), X3
+	MULPS   X2, X3
+	ADDPS   X3, X0
+	MOVUPS  (R9)(R12*4), X3
+	MULPS   X2, X3
+	ADDPS   X3, X1
+	INCQ    R11
+	CMPQ    R11, DX
+	JL      by2x4
+	MOVUPS  X0, (BX)
+	SUBQ    SI, R9
+	MOVUPS  X1, (BX)(R9*1)
+	LEAQ    (SI)(R8*4), SI
+	LEAQ    (BX)(R8*4), BX
+	SUBQ    R8, DI
+	JMP     block4
+
+fewer2x4:
+	MOVQ  DI, R8
+	LEAQ  -4(R8), R9
+	XORPS X0, X0
+	MOVQ  SI, R9
+	XORQ  R10, R10
+
+by1x4:
+	MOVLQSX (CX)(R10*4), R11
+	MOVSS   (AX)(R10*4), X1
+	SHUFPS  $0x00, X1, X1
+	MOVUPS  (R9)(R11*4), X2
+	MULPS   X1, X2
+	ADDPS   X2, X0
+	INCQ    R10
+	CMPQ    R10, DX
+	JL      by1x4
+	MOVUPS  X0, (BX)
+	LEAQ    (SI)(R8*4), SI
+	LEAQ    (BX)(R8*4), BX
+	SUBQ    R8, DI
+	JMP     block4
+
 below4:
 block1:
 	CMPQ    DI, $0x00000001
 	JL      below1
+	CMPQ    DI, $0x00000003
+	JLE     fewer4x1
 	MOVQ    $+4, R8
 	CMPQ    DI, R8
 	CMOVQLT DI, R8
@@ -166,7 +273,7 @@ block1:
 	LEAQ    (SI)(R13*4), R9
 	XORQ    R13, R13
 
-by1:
+by4x1:
 	MOVLQSX (CX)(R13*4), R14
 	MOVSS   (AX)(R13*4), X4
 	MOVSS   (R10)(R14*4), X5
@@ -183,7 +290,7 @@ by1:
 	ADDSS   X5, X3
 	INCQ    R13
 	CMPQ    R13, DX
-	JL      by1
+	JL      by4x1
 	MOVSS   X0, (BX)
 	SUBQ    SI, R11
 	MOVSS   X1, (BX)(R11*1)
@@ -191,6 +298,106 @@ by1:
 	MOVSS   X2, (BX)(R12*1)
 	SUBQ    SI, R9
 	MOVSS   X3, (BX)(R9*1)
+	LEAQ    (SI)(R8*4), SI
+	LEAQ    (BX)(R8*4), BX
+	SUBQ    R8, DI
+	JMP     block1
+
+fewer4x1:
+	CMPQ    DI, $0x00000002
+	JLE     fewer3x1
+	MOVQ    DI, R8
+	LEAQ    -1(R8), R9
+	XORPS   X0, X0
+	MOVQ    SI, R10
+	XORPS   X1, X1
+	MOVQ    $+1, R11
+	CMPQ    R9, R11
+	CMOVQLT R9, R11
+	LEAQ    (SI)(R11*4), R11
+	XORPS   X2, X2
+	MOVQ    $+2, R12
+	CMPQ    R9, R12
+	CMOVQLT R9, R12
+	LEAQ    (SI)(R12*4), R9
+	XORQ    R12, R12
+
+by3x1:
+	MOVLQSX (CX)(R12*4), R13
+	MOVSS   (AX)(R12*4), X3
+	MOVSS   (R10)(R13*4), X4
+	MULSS   X3, X4
+	ADDSS   X4, X0
+	MOVSS   (R11)(R13*4), X4
+	MULSS   X3, X4
+	ADDSS   X4, X1
+	MOVSS   (R9)(R13*4), X4
+	MULSS   X3, X4
+	ADDSS   X4, X2
+	INCQ    R12
+	CMPQ    R12, DX
+	JL      by3x1
+	MOVSS   X0, (BX)
+	SUBQ    SI, R11
+	MOVSS   X1, (BX)(R11*1)
+	SUBQ    SI, R9
+	MOVSS   X2, (BX)(R9*1)
+	LEAQ    (SI)(R8*4), SI
+	LEAQ    (BX)(R8*4), BX
+	SUBQ    R8, DI
+	JMP     block1
+
+fewer3x1:
+	CMPQ    DI, $0x00000001
+	JLE     fewer2x1
+	MOVQ    DI, R8
+	LEAQ    -1(R8), R9
+	XORPS   X0, X0
+	MOVQ    SI, R10
+	XORPS   X1, X1
+	MOVQ    $+1, R11
+	CMPQ    R9, R11
+	CMOVQLT R9, R11
+	LEAQ    (SI)(R11*4), R9
+	XORQ    R11, R11
+
+by2x1:
+	MOVLQSX (CX)(R11*4), R12
+	MOVSS   (AX)(R11*4), X2
+	MOVSS   (R10)(R12*4), X3
+	MULSS   X2, X3
+	ADDSS   X3, X0
+	MOVSS   (R9)(R12*4), X3
+	MULSS   X2, X3
+	ADDSS   X3, X1
+	INCQ    R11
+	CMPQ    R11, DX
+	JL      by2x1
+	MOVSS   X0, (BX)
+	SUBQ    SI, R9
+	MOVSS   X1, (BX)(R9*1)
+	LEAQ    (SI)(R8*4), SI
+	LEAQ    (BX)(R8*4), BX
+	SUBQ    R8, DI
+	JMP     block1
+
+fewer2x1:
+	MOVQ  DI, R8
+	LEAQ  -1(R8), R9
+	XORPS X0, X0
+	MOVQ  SI, R9
+	XORQ  R10, R10
+
+by1x1:
+	MOVLQSX (CX)(R10*4), R11
+	MOVSS   (AX)(R10*4), X1
+	MOVSS   (R9)(R11*4), X2
+	MULSS   X1, X2
+	ADDSS   X2, X0
+	INCQ    R10
+	CMPQ    R10, DX
+	JL      by1x1
+	MOVSS   X0, (BX)
 	LEAQ    (SI)(R8*4), SI
 	LEAQ    (BX)(R8*4), BX
 	SUBQ    R8, DI
@@ -312,6 +519,8 @@ row:
 block8:
 	CMPQ    DI, $0x00000008
 	JL      below8
+	CMPQ    DI, $0x00000018
+	JLE     fewer4x8
 	MOVQ    $+32, R8
 	CMPQ    DI, R8
 	CMOVQLT DI, R8
@@ -335,7 +544,7 @@ block8:
 	LEAQ    (SI)(R13*4), R9
 	XORQ    R13, R13
 
-by8:
+by4x8:
 	MOVLQSX      (CX)(R13*4), R14
 	VBROADCASTSS (AX)(R13*4), Y4
 	VFMADD231PS  (R10)(R14*4), Y4, Y0
@@ -344,7 +553,7 @@ by8:
 	VFMADD231PS  (R9)(R14*4), Y4, Y3
 	INCQ         R13
 	CMPQ         R13, DX
-	JL           by8
+	JL           by4x8
 	VMOVUPS      Y0, (BX)
 	SUBQ         SI, R11
 	VMOVUPS      Y1, (BX)(R11*1)
@@ -357,10 +566,100 @@ by8:
 	SUBQ         R8, DI
 	JMP          block8
 
+fewer4x8:
+	CMPQ    DI, $0x00000010
+	JLE     fewer3x8
+	MOVQ    DI, R8
+	LEAQ    -8(R8), R9
+	VXORPS  Y0, Y0, Y0
+	MOVQ    SI, R10
+	VXORPS  Y1, Y1, Y1
+	MOVQ    $+8, R11
+	CMPQ    R9, R11
+	CMOVQLT R9, R11
+	LEAQ    (SI)(R11*4), R11
+	VXORPS  Y2, Y2, Y2
+	MOVQ    $+16, R12
+	CMPQ    R9, R12
+	CMOVQLT R9, R12
+	LEAQ    (SI)(R12*4), R9
+	XORQ    R12, R12
+
+by3x8:
+	MOVLQSX      (CX)(R12*4), R13
+	VBROADCASTSS (AX)(R12*4), Y3
+	VFMADD231PS  (R10)(R13*4), Y3, Y0
+	VFMADD231PS  (R11)(R13*4), Y3, Y1
+	VFMADD231PS  (R9)(R13*4), Y3, Y2
+	INCQ         R12
+	CMPQ         R12, DX
+	JL           by3x8
+	VMOVUPS      Y0, (BX)
+	SUBQ         SI, R11
+	VMOVUPS      Y1, (BX)(R11*1)
+	SUBQ         SI, R9
+	VMOVUPS      Y2, (BX)(R9*1)
+	LEAQ         (SI)(R8*4), SI
+	LEAQ         (BX)(R8*4), BX
+	SUBQ         R8, DI
+	JMP          block8
+
+fewer3x8:
+	CMPQ    DI, $0x00000008
+	JLE     fewer2x8
+	MOVQ    DI, R8
+	LEAQ    -8(R8), R9
+	VXORPS  Y0, Y0, Y0
+	MOVQ    SI, R10
+	VXORPS  Y1, Y1, Y1
+	MOVQ    $+8, R11
+	CMPQ    R9, R11
+	CMOVQLT R9, R11
+	LEAQ    (SI)(R11*4), R9
+	XORQ    R11, R11
+
+by2x8:
+	MOVLQSX      (CX)(R11*4), R12
+	VBROADCASTSS (AX)(R11*4), Y2
+	VFMADD231PS  (R10)(R12*4), Y2, Y0
+	VFMADD231PS  (R9)(R12*4), Y2, Y1
+	INCQ         R11
+	CMPQ         R11, DX
+	JL           by2x8
+	VMOVUPS      Y0, (BX)
+	SUBQ         SI, R9
+	VMOVUPS      Y1, (BX)(R9*1)
+	LEAQ         (SI)(R8*4), SI
+	LEAQ         (BX)(R8*4), BX
+	SUBQ         R8, DI
+	JMP          block8
+
+fewer2x8:
+	MOVQ   DI, R8
+	LEAQ   -8(R8), R9
+	VXORPS Y0, Y0, Y0
+	MOVQ   SI, R9
+	XORQ   R10, R10
+
+by1x8:
+	MOVLQSX      (CX)(R10*4), R11
+	VBROADCASTSS (AX)(R10*4), Y1
+	VFMADD231PS  (R9)(R11*4), Y1, Y0
+	INCQ         R10
+	CMPQ         R10, DX
+	JL           by1x8
+	VMOVUPS      Y0, (BX)
+	LEAQ         (SI)(R8*4), SI
+	LEAQ         (BX)(R8*4), BX
+	SUBQ         R8, DI
+	JMP          block8
+
 below8:
 block4:
 	CMPQ    DI, $0x00000004
 	JL      below4
+	CMPQ    DI, $0x0000000c
+	JLE     fewer4x4
 	MOVQ    $+16, R8
 	CMPQ    DI, R8
 	CMOVQLT DI, R8
@@ -384,7 +683,7 @@ block4:
 	LEAQ    (SI)(R13*4), R9
 	XORQ    R13, R13
 
-by4:
+by4x4:
 	MOVLQSX      (CX)(R13*4), R14
 	VBROADCASTSS (AX)(R13*4), X4
 	VFMADD231PS  (R10)(R14*4), X4, X0
@@ -393,7 +692,7 @@ by4:
 	VFMADD231PS  (R9)(R14*4), X4, X3
 	INCQ         R13
 	CMPQ         R13, DX
-	JL           by4
+	JL           by4x4
 	VMOVUPS      X0, (BX)
 	SUBQ         SI, R11
 	VMOVUPS      X1, (BX)(R11*1)
@@ -406,10 +705,100 @@ by4:
 	SUBQ         R8, DI
 	JMP          block4
 
+fewer4x4:
+	CMPQ    DI, $0x00000008
+	JLE     fewer3x4
+	MOVQ    DI, R8
+	LEAQ    -4(R8), R9
+	VXORPS  X0, X0, X0
+	MOVQ    SI, R10
+	VXORPS  X1, X1, X1
+	MOVQ    $+4, R11
+	CMPQ    R9, R11
+	CMOVQLT R9, R11
+	LEAQ    (SI)(R11*4), R11
+	VXORPS  X2, X2, X2
+	MOVQ    $+8, R12
+	CMPQ    R9, R12
+	CMOVQLT R9, R12
+	LEAQ    (SI)(R12*4), R9
+	XORQ    R12, R12
+
+by3x4:
+	MOVLQSX      (CX)(R12*4), R13
+	VBROADCASTSS (AX)(R12*4), X3
+	VFMADD231PS  (R10)(R13*4), X3, X0
+	VFMADD231PS  (R11)(R13*4), X3, X1
+	VFMADD231PS  (R9)(R13*4), X3, X2
+	INCQ         R12
+	CMPQ         R12, DX
+	JL           by3x4
+	VMOVUPS      X0, (BX)
+	SUBQ         SI, R11
+	VMOVUPS      X1, (BX)(R11*1)
+	SUBQ         SI, R9
+	VMOVUPS      X2, (BX)(R9*1)
+	LEAQ         (SI)(R8*4), SI
+	LEAQ         (BX)(R8*4), BX
+	SUBQ         R8, DI
+	JMP          block4
+
+fewer3x4:
+	CMPQ    DI, $0x00000004
+	JLE     fewer2x4
+	MOVQ    DI, R8
+	LEAQ    -4(R8), R9
+	VXORPS  X0, X0, X0
+	MOVQ    SI, R10
+	VXORPS  X1, X1, X1
+	MOVQ    $+4, R11
+	CMPQ    R9, R11
+	CMOVQLT R9, R11
+	LEAQ    (SI)(R11*4), R9
+	XORQ    R11, R11
+
+by2x4:
+	MOVLQSX      (CX)(R11*4), R12
+	VBROADCASTSS (AX)(R11*4), X2
+	VFMADD231PS  (R10)(R12*4), X2, X0
+	VFMADD231PS  (R9)(R12*4), X2, X1
+	INCQ         R11
+	CMPQ         R11, DX
+	JL           by2x4
+	VMOVUPS      X0, (BX)
+	SUBQ         SI, R9
+	VMOVUPS      X1, (BX)(R9*1)
+	LEAQ         (SI)(R8*4), SI
+	LEAQ         (BX)(R8*4), BX
+	SUBQ         R8, DI
+	JMP          block4
+
+fewer2x4:
+	MOVQ   DI, R8
+	LEAQ   -4(R8), R9
+	VXORPS X0, X0, X0
+	MOVQ   SI, R9
+	XORQ   R10, R10
+
+by1x4:
+	MOVLQSX      (CX)(R10*4), R11
+	VBROADCASTSS (AX)(R10*4), X1
+	VFMADD231PS  (R9)(R11*4), X1, X0
+	INCQ         R10
+	CMPQ         R10, DX
+	JL           by1x4
+	VMOVUPS      X0, (BX)
+	LEAQ         (SI)(R8*4), SI
+	LEAQ         (BX)(R8*4), BX
+	SUBQ         R8, DI
+	JMP          block4
+
 below4:
 block1:
 	CMPQ    DI, $0x00000001
 	JL      below1
+	CMPQ    DI, $0x00000003
+	JLE     fewer4x1
 	MOVQ    $+4, R8
 	CMPQ    DI, R8
 	CMOVQLT DI, R8
@@ -433,7 +822,7 @@ block1:
 	LEAQ    (SI)(R13*4), R9
 	XORQ    R13, R13
 
-by1:
+by4x1:
 	MOVLQSX     (CX)(R13*4), R14
 	VMOVSS      (AX)(R13*4), X4
 	VFMADD231SS (R10)(R14*4), X4, X0
@@ -442,7 +831,7 @@ by1:
 	VFMADD231SS (R9)(R14*4), X4, X3
 	INCQ        R13
 	CMPQ        R13, DX
-	JL          by1
+	JL          by4x1
 	VMOVSS      X0, (BX)
 	SUBQ        SI, R11
 	VMOVSS      X1, (BX)(R11*1)
@@ -450,6 +839,94 @@ by1:
 	VMOVSS      X2, (BX)(R12*1)
 	SUBQ        SI, R9
 	VMOVSS      X3, (BX)(R9*1)
+	LEAQ        (SI)(R8*4), SI
+	LEAQ        (BX)(R8*4), BX
+	SUBQ        R8, DI
+	JMP         block1
+
+fewer4x1:
+	CMPQ    DI, $0x00000002
+	JLE     fewer3x1
+	MOVQ    DI, R8
+	LEAQ    -1(R8), R9
+	VXORPS  X0, X0, X0
+	MOVQ    SI, R10
+	VXORPS  X1, X1, X1
+	MOVQ    $+1, R11
+	CMPQ    R9, R11
+	CMOVQLT R9, R11
+	LEAQ    (SI)(R11*4), R11
+	VXORPS  X2, X2, X2
+	MOVQ    $+2, R12
+	CMPQ    R9, R12
+	CMOVQLT R9, R12
+	LEAQ    (SI)(R12*4), R9
+	XORQ    R12, R12
+
+by3x1:
+	MOVLQSX     (CX)(R12*4), R13
+	VMOVSS      (AX)(R12*4), X3
+	VFMADD231SS (R10)(R13*4), X3, X0
+	VFMADD231SS (R11)(R13*4), X3, X1
+	VFMADD231SS (R9)(R13*4), X3, X2
+	INCQ        R12
+	CMPQ        R12, DX
+	JL          by3x1
+	VMOVSS      X0, (BX)
+	SUBQ        SI, R11
+	VMOVSS      X1, (BX)(R11*1)
+	SUBQ        SI, R9
+	VMOVSS      X2, (BX)(R9*1)
+	LEAQ        (SI)(R8*4), SI
+	LEAQ        (BX)(R8*4), BX
+	SUBQ        R8, DI
+	JMP         block1
+
+fewer3x1:
+	CMPQ    DI, $0x00000001
+	JLE     fewer2x1
+	MOVQ    DI, R8
+	LEAQ    -1(R8), R9
+	VXORPS  X0, X0, X0
+	MOVQ    SI, R10
+	VXORPS  X1, X1, X1
+	MOVQ    $+1, R11
+	CMPQ    R9, R11
+	CMOVQLT R9, R11
+	LEAQ    (SI)(R11*4), R9
+	XORQ    R11, R11
+
+by2x1:
+	MOVLQSX     (CX)(R11*4), R12
+	VMOVSS      (AX)(R11*4), X2
+	VFMADD231SS (R10)(R12*4), X2, X0
+	VFMADD231SS (R9)(R12*4), X2, X1
+	INCQ        R11
+	CMPQ        R11, DX
+	JL          by2x1
+	VMOVSS      X0, (BX)
+	SUBQ        SI, R9
+	VMOVSS      X1, (BX)(R9*1)
+	LEAQ        (SI)(R8*4), SI
+	LEAQ        (BX)(R8*4), BX
+	SUBQ        R8, DI
+	JMP         block1
+
+fewer2x1:
+	MOVQ   DI, R8
+	LEAQ   -1(R8), R9
+	VXORPS X0, X0, X0
+	MOVQ   SI, R9
+	XORQ   R10, R10
+
+by1x1:
+	MOVLQSX     (CX)(R10*4), R11
+	VMOVSS      (AX)(R10*4), X1
+	VFMADD231SS (R9)(R11*4), X1, X0
+	INCQ        R10
+	CMPQ        R10, DX
+	JL          by1x1
+	VMOVSS      X0, (BX)
 	LEAQ        (SI)(R8*4), SI
 	LEAQ        (BX)(R8*4), BX
 	SUBQ        R8, DI
@@ -591,6 +1068,8 @@ row:
 block16:
 	CMPQ    DI, $0x00000010
 	JL      below16
+	CMPQ    DI, $0x00000030
+	JLE     fewer4x16
 	MOVQ    $+64, R8
 	CMPQ    DI, R8
 	CMOVQLT DI, R8
@@ -614,7 +1093,7 @@ block16:
 	LEAQ    (SI)(R13*4), R9
 	XORQ    R13, R13
 
-by16:
+by4x16:
 	MOVLQSX      (CX)(R13*4), R14
 	VBROADCASTSS (AX)(R13*4), Z4
 	VFMADD231PS  (R10)(R14*4), Z4, Z0
@@ -623,7 +1102,7 @@ by16:
 	VFMADD231PS  (R9)(R14*4), Z4, Z3
 	INCQ         R13
 	CMPQ         R13, DX
-	JL           by16
+	JL           by4x16
 	VMOVUPS      Z0, (BX)
 	SUBQ         SI, R11
 	VMOVUPS      Z1, (BX)(R11*1)
@@ -636,50 +1115,228 @@ by16:
 	SUBQ         R8, DI
 	JMP          block16
 
+fewer4x16:
+	CMPQ    DI, $0x00000020
+	JLE     fewer3x16
+	MOVQ    DI, R8
+	LEAQ    -16(R8), R9
+	VPXORD  Z5, Z5, Z5
+	MOVQ    SI, R10
+	VPXORD  Z6, Z6, Z6
+	MOVQ    $+16, R11
+	CMPQ    R9, R11
+	CMOVQLT R9, R11
+	LEAQ    (SI)(R11*4), R11
+	VPXORD  Z7, Z7, Z7
+	MOVQ    $+32, R12
+	CMPQ    R9, R12
+	CMOVQLT R9, R12
+	LEAQ    (SI)(R12*4), R9
+	XORQ    R12, R12
+
+by3x16:
+	MOVLQSX      (CX)(R12*4), R13
+	VBROADCASTSS (AX)(R12*4), Z4
+	VFMADD231PS  (R10)(R13*4), Z4, Z5
+	VFMADD231PS  (R11)(R13*4), Z4, Z6
+	VFMADD231PS  (R9)(R13*4), Z4, Z7
+	INCQ         R12
+	CMPQ         R12, DX
+	JL           by3x16
+	VMOVUPS      Z5, (BX)
+	SUBQ         SI, R11
+	VMOVUPS      Z6, (BX)(R11*1)
+	SUBQ         SI, R9
+	VMOVUPS      Z7, (BX)(R9*1)
+	LEAQ         (SI)(R8*4), SI
+	LEAQ         (BX)(R8*4), BX
+	SUBQ         R8, DI
+	JMP          block16
+
+fewer3x16:
+	CMPQ    DI, $0x00000010
+	JLE     fewer2x16
+	MOVQ    DI, R8
+	LEAQ    -16(R8), R9
+	VPXORD  Z8, Z8, Z8
+	MOVQ    SI, R10
+	VPXORD  Z9, Z9, Z9
+	MOVQ    $+16, R11
+	CMPQ    R9, R11
+	CMOVQLT R9, R11
+	LEAQ    (SI)(R11*4), R9
+	XORQ    R11, R11
+
+by2x16:
+	MOVLQSX      (CX)(R11*4), R12
+	VBROADCASTSS (AX)(R11*4), Z4
+	VFMADD231PS  (R10)(R12*4), Z4, Z8
+	VFMADD231PS  (R9)(R12*4), Z4, Z9
+	INCQ         R11
+	CMPQ         R11, DX
+	JL           by2x16
+	VMOVUPS      Z8, (BX)
+	SUBQ         SI, R9
+	VMOVUPS      Z9, (BX)(R9*1)
+	LEAQ         (SI)(R8*4), SI
+	LEAQ         (BX)(R8*4), BX
+	SUBQ         R8, DI
+	JMP          block16
+
+fewer2x16:
+	MOVQ   DI, R8
+	LEAQ   -16(R8), R9
+	VPXORD Z10, Z10, Z10
+	MOVQ   SI, R9
+	XORQ   R10, R10
+
+by1x16:
+	MOVLQSX      (CX)(R10*4), R11
+	VBROADCASTSS (AX)(R10*4), Z4
+	VFMADD231PS  (R9)(R11*4), Z4, Z10
+	INCQ         R10
+	CMPQ         R10, DX
+	JL           by1x16
+	VMOVUPS      Z10, (BX)
+	LEAQ         (SI)(R8*4), SI
+	LEAQ         (BX)(R8*4), BX
+	SUBQ         R8, DI
+	JMP          block16
+
 below16:
 block8:
 	CMPQ    DI, $0x00000008
 	JL      below8
+	CMPQ    DI, $0x00000018
+	JLE     fewer4x8
 	MOVQ    $+32, R8
 	CMPQ    DI, R8
 	CMOVQLT DI, R8
 	LEAQ    -8(R8), R9
 	VXORPS  Y4, Y4, Y4
 	MOVQ    SI, R10
-	VXORPS  Y5, Y5, Y5
+	VXORPS  Y11, Y11, Y11
 	MOVQ    $+8, R11
 	CMPQ    R9, R11
 	CMOVQLT R9, R11
 	LEAQ    (SI)(R11*4), R11
-	VXORPS  Y6, Y6, Y6
+	VXORPS  Y12, Y12, Y12
 	MOVQ    $+16, R12
 	CMPQ    R9, R12
 	CMOVQLT R9, R12
 	LEAQ    (SI)(R12*4), R12
-	VXORPS  Y7, Y7, Y7
+	VXORPS  Y13, Y13, Y13
 	MOVQ    $+24, R13
 	CMPQ    R9, R13
 	CMOVQLT R9, R13
 	LEAQ    (SI)(R13*4), R9
 	XORQ    R13, R13
 
-by8:
+by4x8:
 	MOVLQSX      (CX)(R13*4), R14
-	VBROADCASTSS (AX)(R13*4), Y8
-	VFMADD231PS  (R10)(R14*4), Y8, Y4
-	VFMADD231PS  (R11)(R14*4), Y8, Y5
-	VFMADD231PS  (R12)(R14*4), Y8, Y6
-	VFMADD231PS  (R9)(R14*4), Y8, Y7
+	VBROADCASTSS (AX)(R13*4), Y14
+	VFMADD231PS  (R10)(R14*4), Y14, Y4
+	VFMADD231PS  (R11)(R14*4), Y14, Y11
+	VFMADD231PS  (R12)(R14*4), Y14, Y12
+	VFMADD231PS  (R9)(R14*4), Y14, Y13
 	INCQ         R13
 	CMPQ         R13, DX
-	JL           by8
+	JL           by4x8
 	VMOVUPS      Y4, (BX)
 	SUBQ         SI, R11
-	VMOVUPS      Y5, (BX)(R11*1)
+	VMOVUPS      Y11, (BX)(R11*1)
 	SUBQ         SI, R12
-	VMOVUPS      Y6, (BX)(R12*1)
+	VMOVUPS      Y12, (BX)(R12*1)
 	SUBQ         SI, R9
-	VMOVUPS      Y7, (BX)(R9*1)
+	VMOVUPS      Y13, (BX)(R9*1)
+	LEAQ         (SI)(R8*4), SI
+	LEAQ         (BX)(R8*4), BX
+	SUBQ         R8, DI
+	JMP          block8
+
+fewer4x8:
+	CMPQ    DI, $0x00000010
+	JLE     fewer3x8
+	MOVQ    DI, R8
+	LEAQ    -8(R8), R9
+	VXORPS  Y4, Y4, Y4
+	MOVQ    SI, R10
+	VXORPS  Y11, Y11, Y11
+	MOVQ    $+8, R11
+	CMPQ    R9, R11
+	CMOVQLT R9, R11
+	LEAQ    (SI)(R11*4), R11
+	VXORPS  Y12, Y12, Y12
+	MOVQ    $+16, R12
+	CMPQ    R9, R12
+	CMOVQLT R9, R12
+	LEAQ    (SI)(R12*4), R9
+	XORQ    R12, R12
+
+by3x8:
+	MOVLQSX      (CX)(R12*4), R13
+	VBROADCASTSS (AX)(R12*4), Y13
+	VFMADD231PS  (R10)(R13*4), Y13, Y4
+	VFMADD231PS  (R11)(R13*4), Y13, Y11
+	VFMADD231PS  (R9)(R13*4), Y13, Y12
+	INCQ         R12
+	CMPQ         R12, DX
+	JL           by3x8
+	VMOVUPS      Y4, (BX)
+	SUBQ         SI, R11
+	VMOVUPS      Y11, (BX)(R11*1)
+	SUBQ         SI, R9
+	VMOVUPS      Y12, (BX)(R9*1)
+	LEAQ         (SI)(R8*4), SI
+	LEAQ         (BX)(R8*4), BX
+	SUBQ         R8, DI
+	JMP          block8
+
+fewer3x8:
+	CMPQ    DI, $0x00000008
+	JLE     fewer2x8
+	MOVQ    DI, R8
+	LEAQ    -8(R8), R9
+	VXORPS  Y4, Y4, Y4
+	MOVQ    SI, R10
+	VXORPS  Y11, Y11, Y11
+	MOVQ    $+8, R11
+	CMPQ    R9, R11
+	CMOVQLT R9, R11
+	LEAQ    (SI)(R11*4), R9
+	XORQ    R11, R11
+
+by2x8:
+	MOVLQSX      (CX)(R11*4), R12
+	VBROADCASTSS (AX)(R11*4), Y12
+	VFMADD231PS  (R10)(R12*4), Y12, Y4
+	VFMADD231PS  (R9)(R12*4), Y12, Y11
+	INCQ         R11
+	CMPQ         R11, DX
+	JL           by2x8
+	VMOVUPS      Y4, (BX)
+	SUBQ         SI, R9
+	VMOVUPS      Y11, (BX)(R9*1)
+	LEAQ         (SI)(R8*4), SI
+	LEAQ         (BX)(R8*4), BX
+	SUBQ         R8, DI
+	JMP          block8
+
+fewer2x8:
+	MOVQ   DI, R8
+	LEAQ   -8(R8), R9
+	VXORPS Y4, Y4, Y4
+	MOVQ   SI, R9
+	XORQ   R10, R10
+
+by1x8:
+	MOVLQSX      (CX)(R10*4), R11
+	VBROADCASTSS (AX)(R10*4), Y11
+	VFMADD231PS  (R9)(R11*4), Y11, Y4
+	INCQ         R10
+	CMPQ         R10, DX
+	JL           by1x8
+	VMOVUPS      Y4, (BX)
 	LEAQ         (SI)(R8*4), SI
 	LEAQ         (BX)(R8*4), BX
 	SUBQ         R8, DI
@@ -689,46 +1346,136 @@ below8:
 block4:
 	CMPQ    DI, $0x00000004
 	JL      below4
+	CMPQ    DI, $0x0000000c
+	JLE     fewer4x4
 	MOVQ    $+16, R8
 	CMPQ    DI, R8
 	CMOVQLT DI, R8
 	LEAQ    -4(R8), R9
 	VXORPS  X4, X4, X4
 	MOVQ    SI, R10
-	VXORPS  X5, X5, X5
+	VXORPS  X11, X11, X11
 	MOVQ    $+4, R11
 	CMPQ    R9, R11
 	CMOVQLT R9, R11
 	LEAQ    (SI)(R11*4), R11
-	VXORPS  X6, X6, X6
+	VXORPS  X12, X12, X12
 	MOVQ    $+8, R12
 	CMPQ    R9, R12
 	CMOVQLT R9, R12
 	LEAQ    (SI)(R12*4), R12
-	VXORPS  X7, X7, X7
+	VXORPS  X13, X13, X13
 	MOVQ    $+12, R13
 	CMPQ    R9, R13
 	CMOVQLT R9, R13
 	LEAQ    (SI)(R13*4), R9
 	XORQ    R13, R13
 
-by4:
+by4x4:
 	MOVLQSX      (CX)(R13*4), R14
-	VBROADCASTSS (AX)(R13*4), X8
-	VFMADD231PS  (R10)(R14*4), X8, X4
-	VFMADD231PS  (R11)(R14*4), X8, X5
-	VFMADD231PS  (R12)(R14*4), X8, X6
-	VFMADD231PS  (R9)(R14*4), X8, X7
+	VBROADCASTSS (AX)(R13*4), X14
+	VFMADD231PS  (R10)(R14*4), X14, X4
+	VFMADD231PS  (R11)(R14*4), X14, X11
+	VFMADD231PS  (R12)(R14*4), X14, X12
+	VFMADD231PS  (R9)(R14*4), X14, X13
 	INCQ         R13
 	CMPQ         R13, DX
-	JL           by4
+	JL           by4x4
 	VMOVUPS      X4, (BX)
 	SUBQ         SI, R11
-	VMOVUPS      X5, (BX)(R11*1)
+	VMOVUPS      X11, (BX)(R11*1)
 	SUBQ         SI, R12
-	VMOVUPS      X6, (BX)(R12*1)
+	VMOVUPS      X12, (BX)(R12*1)
 	SUBQ         SI, R9
-	VMOVUPS      X7, (BX)(R9*1)
+	VMOVUPS      X13, (BX)(R9*1)
+	LEAQ         (SI)(R8*4), SI
+	LEAQ         (BX)(R8*4), BX
+	SUBQ         R8, DI
+	JMP          block4
+
+fewer4x4:
+	CMPQ    DI, $0x00000008
+	JLE     fewer3x4
+	MOVQ    DI, R8
+	LEAQ    -4(R8), R9
+	VXORPS  X4, X4, X4
+	MOVQ    SI, R10
+	VXORPS  X11, X11, X11
+	MOVQ    $+4, R11
+	CMPQ    R9, R11
+	CMOVQLT R9, R11
+	LEAQ    (SI)(R11*4), R11
+	VXORPS  X12, X12, X12
+	MOVQ    $+8, R12
+	CMPQ    R9, R12
+	CMOVQLT R9, R12
+	LEAQ    (SI)(R12*4), R9
+	XORQ    R12, R12
+
+by3x4:
+	MOVLQSX      (CX)(R12*4), R13
+	VBROADCASTSS (AX)(R12*4), X13
+	VFMADD231PS  (R10)(R13*4), X13, X4
+	VFMADD231PS  (R11)(R13*4), X13, X11
+	VFMADD231PS  (R9)(R13*4), X13, X12
+	INCQ         R12
+	CMPQ         R12, DX
+	JL           by3x4
+	VMOVUPS      X4, (BX)
+	SUBQ         SI, R11
+	VMOVUPS      X11, (BX)(R11*1)
+	SUBQ         SI, R9
+	VMOVUPS      X12, (BX)(R9*1)
+	LEAQ         (SI)(R8*4), SI
+	LEAQ         (BX)(R8*4), BX
+	SUBQ         R8, DI
+	JMP          block4
+
+fewer3x4:
+	CMPQ    DI, $0x00000004
+	JLE     fewer2x4
+	MOVQ    DI, R8
+	LEAQ    -4(R8), R9
+	VXORPS  X4, X4, X4
+	MOVQ    SI, R10
+	VXORPS  X11, X11, X11
+	MOVQ    $+4, R11
+	CMPQ    R9, R11
+	CMOVQLT R9, R11
+	LEAQ    (SI)(R11*4), R9
+	XORQ    R11, R11
+
+by2x4:
+	MOVLQSX      (CX)(R11*4), R12
+	VBROADCASTSS (AX)(R11*4), X12
+	VFMADD231PS  (R10)(R12*4), X12, X4
+	VFMADD231PS  (R9)(R12*4), X12, X11
+	INCQ         R11
+	CMPQ         R11, DX
+	JL           by2x4
+	VMOVUPS      X4, (BX)
+	SUBQ         SI, R9
+	VMOVUPS      X11, (BX)(R9*1)
+	LEAQ         (SI)(R8*4), SI
+	LEAQ         (BX)(R8*4), BX
+	SUBQ         R8, DI
+	JMP          block4
+
+fewer2x4:
+	MOVQ   DI, R8
+	LEAQ   -4(R8), R9
+	VXORPS X4, X4, X4
+	MOVQ   SI, R9
+	XORQ   R10, R10
+
+by1x4:
+	MOVLQSX      (CX)(R10*4), R11
+	VBROADCASTSS (AX)(R10*4), X11
+	VFMADD231PS  (R9)(R11*4), X11, X4
+	INCQ         R10
+	CMPQ         R10, DX
+	JL           by1x4
+	VMOVUPS      X4, (BX)
 	LEAQ         (SI)(R8*4), SI
 	LEAQ         (BX)(R8*4), BX
 	SUBQ         R8, DI
@@ -738,46 +1485,136 @@ below4:
 block1:
 	CMPQ    DI, $0x00000001
 	JL      below1
+	CMPQ    DI, $0x00000003
+	JLE     fewer4x1
 	MOVQ    $+4, R8
 	CMPQ    DI, R8
 	CMOVQLT DI, R8
 	LEAQ    -1(R8), R9
 	VXORPS  X4, X4, X4
 	MOVQ    SI, R10
-	VXORPS  X5, X5, X5
+	VXORPS  X11, X11, X11
 	MOVQ    $+1, R11
 	CMPQ    R9, R11
 	CMOVQLT R9, R11
 	LEAQ    (SI)(R11*4), R11
-	VXORPS  X6, X6, X6
+	VXORPS  X12, X12, X12
 	MOVQ    $+2, R12
 	CMPQ    R9, R12
 	CMOVQLT R9, R12
 	LEAQ    (SI)(R12*4), R12
-	VXORPS  X7, X7, X7
+	VXORPS  X13, X13, X13
 	MOVQ    $+3, R13
 	CMPQ    R9, R13
 	CMOVQLT R9, R13
 	LEAQ    (SI)(R13*4), R9
 	XORQ    R13, R13
 
-by1:
+by4x1:
 	MOVLQSX     (CX)(R13*4), R14
-	VMOVSS      (AX)(R13*4), X8
-	VFMADD231SS (R10)(R14*4), X8, X4
-	VFMADD231SS (R11)(R14*4), X8, X5
-	VFMADD231SS (R12)(R14*4), X8, X6
-	VFMADD231SS (R9)(R14*4), X8, X7
+	VMOVSS      (AX)(R13*4), X14
+	VFMADD231SS (R10)(R14*4), X14, X4
+	VFMADD231SS (R11)(R14*4), X14, X11
+	VFMADD231SS (R12)(R14*4), X14, X12
+	VFMADD231SS (R9)(R14*4), X14, X13
 	INCQ        R13
 	CMPQ        R13, DX
-	JL          by1
+	JL          by4x1
 	VMOVSS      X4, (BX)
 	SUBQ        SI, R11
-	VMOVSS      X5, (BX)(R11*1)
+	VMOVSS      X11, (BX)(R11*1)
 	SUBQ        SI, R12
-	VMOVSS      X6, (BX)(R12*1)
+	VMOVSS      X12, (BX)(R12*1)
 	SUBQ        SI, R9
-	VMOVSS      X7, (BX)(R9*1)
+	VMOVSS      X13, (BX)(R9*1)
+	LEAQ        (SI)(R8*4), SI
+	LEAQ        (BX)(R8*4), BX
+	SUBQ        R8, DI
+	JMP         block1
+
+fewer4x1:
+	CMPQ    DI, $0x00000002
+	JLE     fewer3x1
+	MOVQ    DI, R8
+	LEAQ    -1(R8), R9
+	VXORPS  X4, X4, X4
+	MOVQ    SI, R10
+	VXORPS  X11, X11, X11
+	MOVQ    $+1, R11
+	CMPQ    R9, R11
+	CMOVQLT R9, R11
+	LEAQ    (SI)(R11*4), R11
+	VXORPS  X12, X12, X12
+	MOVQ    $+2, R12
+	CMPQ    R9, R12
+	CMOVQLT R9, R12
+	LEAQ    (SI)(R12*4), R9
+	XORQ    R12, R12
+
+by3x1:
+	MOVLQSX     (CX)(R12*4), R13
+	VMOVSS      (AX)(R12*4), X13
+	VFMADD231SS (R10)(R13*4), X13, X4
+	VFMADD231SS (R11)(R13*4), X13, X11
+	VFMADD231SS (R9)(R13*4), X13, X12
+	INCQ        R12
+	CMPQ        R12, DX
+	JL          by3x1
+	VMOVSS      X4, (BX)
+	SUBQ        SI, R11
+	VMOVSS      X11, (BX)(R11*1)
+	SUBQ        SI, R9
+	VMOVSS      X12, (BX)(R9*1)
+	LEAQ        (SI)(R8*4), SI
+	LEAQ        (BX)(R8*4), BX
+	SUBQ        R8, DI
+	JMP         block1
+
+fewer3x1:
+	CMPQ    DI, $0x00000001
+	JLE     fewer2x1
+	MOVQ    DI, R8
+	LEAQ    -1(R8), R9
+	VXORPS  X4, X4, X4
+	MOVQ    SI, R10
+	VXORPS  X11, X11, X11
+	MOVQ    $+1, R11
+	CMPQ    R9, R11
+	CMOVQLT R9, R11
+	LEAQ    (SI)(R11*4), R9
+	XORQ    R11, R11
+
+by2x1:
+	MOVLQSX     (CX)(R11*4), R12
+	VMOVSS      (AX)(R11*4), X12
+	VFMADD231SS (R10)(R12*4), X12, X4
+	VFMADD231SS (R9)(R12*4), X12, X11
+	INCQ        R11
+	CMPQ        R11, DX
+	JL          by2x1
+	VMOVSS      X4, (BX)
+	SUBQ        SI, R9
+	VMOVSS      X11, (BX)(R9*1)
+	LEAQ        (SI)(R8*4), SI
+	LEAQ        (BX)(R8*4), BX
+	SUBQ        R8, DI
+	JMP         block1
+
+fewer2x1:
+	MOVQ   DI, R8
+	LEAQ   -1(R8), R9
+	VXORPS X4, X4, X4
+	MOVQ   SI, R9
+	XORQ   R10, R10
+
+by1x1:
+	MOVLQSX     (CX)(R10*4), R11
+	VMOVSS      (AX)(R10*4), X11
+	VFMADD231SS (R9)(R11*4), X11, X4
+	INCQ        R10
+	CMPQ        R10, DX
+	JL          by1x1
+	VMOVSS      X4, (BX)
 	LEAQ        (SI)(R8*4), SI
 	LEAQ        (BX)(R8*4), BX
 	SUBQ        R8, DI

@@ -109,65 +109,34 @@ func (t *windowTier) gather() {
 	t.end()
 }
 
-// taps keeps four vectors of sums in registers. Where there are fewer elements the vectors overlap, and compute some twice.
+// taps keeps up to four vectors of sums in registers. Where elements do not fill them the last two overlap, and compute some twice.
 func (t *windowTier) taps() {
 	t.begin("taps", "func(y, x, w *float32, offsets *int32, k, n, rows, ystep, xstep int)",
 		"sets y[j] to the sum of w[p]·x[offsets[p]+j] over p < k, for j < n, in every row: rows are ystep and xstep apart.")
-	w, offsets, k := t.argument("w"), t.argument("offsets"), t.argument("k")
+	a := tapping{w: t.argument("w"), offsets: t.argument("offsets"), k: t.argument("k")}
 	t.Label("row")
-	y, x, n := t.argument("y"), t.argument("x"), t.argument("n")
-	const copies = 4
+	a.y, a.x, a.n = t.argument("y"), t.argument("x"), t.argument("n")
+	const most = 4
 	for _, width := range t.widths {
 		if width == 2 {
 			continue
 		}
-		block, loop, next := fmt.Sprintf("block%d", width), fmt.Sprintf("by%d", width), fmt.Sprintf("below%d", width)
+		block, next := fmt.Sprintf("block%d", width), fmt.Sprintf("below%d", width)
 		t.Label(block)
-		t.CMPQ(n, operand.U32(width))
+		t.CMPQ(a.n, operand.U32(width))
 		t.JL(operand.LabelRef(next))
-		many, last := t.GP64(), t.GP64()
-		t.MOVQ(operand.I32(copies*width), many)
-		t.CMPQ(n, many)
-		t.CMOVQLT(n, many)
-		t.LEAQ(operand.Mem{Base: many, Disp: -width}, last)
-		var starts [copies]reg.GPVirtual // elements
-		var from [copies]reg.GPVirtual
-		var sums [copies]reg.VecVirtual
-		for i := range copies {
-			sums[i] = t.vector(width)
-			t.zero(sums[i])
-			from[i] = t.GP64()
-			if i == 0 {
-				t.MOVQ(x, from[0])
-				continue
+		for copies := most; copies > 0; copies-- {
+			fewer := fmt.Sprintf("fewer%dx%d", copies, width)
+			if copies > 1 {
+				t.CMPQ(a.n, operand.U32((copies-1)*width))
+				t.JLE(operand.LabelRef(fewer))
 			}
-			starts[i] = t.GP64()
-			t.MOVQ(operand.I32(i*width), starts[i])
-			t.CMPQ(last, starts[i])
-			t.CMOVQLT(last, starts[i])
-			t.LEAQ(operand.Mem{Base: x, Index: starts[i], Scale: 4}, from[i])
+			t.tapped(&a, width, copies, copies == most)
+			t.JMP(operand.LabelRef(block))
+			if copies > 1 {
+				t.Label(fewer)
+			}
 		}
-		p := t.GP64()
-		t.XORQ(p, p)
-		t.Label(loop)
-		at, f := t.GP64(), t.vector(width)
-		t.MOVLQSX(operand.Mem{Base: offsets, Index: p, Scale: 4}, at)
-		t.broadcast(width, operand.Mem{Base: w, Index: p, Scale: 4}, f)
-		for i := range copies {
-			t.accumulate(width, operand.Mem{Base: from[i], Index: at, Scale: 4}, f, sums[i])
-		}
-		t.INCQ(p)
-		t.CMPQ(p, k)
-		t.JL(operand.LabelRef(loop))
-		t.move(width, sums[0], operand.Mem{Base: y})
-		for i := 1; i < copies; i++ {
-			t.SUBQ(x, from[i])
-			t.move(width, sums[i], operand.Mem{Base: y, Index: from[i], Scale: 1})
-		}
-		t.LEAQ(operand.Mem{Base: x, Index: many, Scale: 4}, x)
-		t.LEAQ(operand.Mem{Base: y, Index: many, Scale: 4}, y)
-		t.SUBQ(many, n)
-		t.JMP(operand.LabelRef(block))
 		t.Label(next)
 	}
 	for _, name := range []string{"y", "x"} {
@@ -178,6 +147,58 @@ func (t *windowTier) taps() {
 	t.DECQ(t.slot("rows"))
 	t.JNZ(operand.LabelRef("row"))
 	t.end()
+}
+
+// tapping are the registers of taps.
+type tapping struct{ y, x, w, offsets, k, n reg.GPVirtual }
+
+// tapped computes as many vectors as n elements are, or the first of more.
+func (t *windowTier) tapped(a *tapping, width, copies int, more bool) {
+	loop := fmt.Sprintf("by%dx%d", copies, width)
+	many, last := t.GP64(), t.GP64()
+	if more {
+		t.MOVQ(operand.I32(copies*width), many)
+		t.CMPQ(a.n, many)
+		t.CMOVQLT(a.n, many)
+	} else {
+		t.MOVQ(a.n, many)
+	}
+	t.LEAQ(operand.Mem{Base: many, Disp: -width}, last)
+	var from []reg.GPVirtual
+	var sums []reg.VecVirtual
+	for i := range copies {
+		sums, from = append(sums, t.vector(width)), append(from, t.GP64())
+		t.zero(sums[i])
+		if i == 0 {
+			t.MOVQ(a.x, from[0])
+			continue
+		}
+		start := t.GP64() // in elements
+		t.MOVQ(operand.I32(i*width), start)
+		t.CMPQ(last, start)
+		t.CMOVQLT(last, start)
+		t.LEAQ(operand.Mem{Base: a.x, Index: start, Scale: 4}, from[i])
+	}
+	p := t.GP64()
+	t.XORQ(p, p)
+	t.Label(loop)
+	at, f := t.GP64(), t.vector(width)
+	t.MOVLQSX(operand.Mem{Base: a.offsets, Index: p, Scale: 4}, at)
+	t.broadcast(width, operand.Mem{Base: a.w, Index: p, Scale: 4}, f)
+	for i := range copies {
+		t.accumulate(width, operand.Mem{Base: from[i], Index: at, Scale: 4}, f, sums[i])
+	}
+	t.INCQ(p)
+	t.CMPQ(p, a.k)
+	t.JL(operand.LabelRef(loop))
+	t.move(width, sums[0], operand.Mem{Base: a.y})
+	for i := 1; i < copies; i++ {
+		t.SUBQ(a.x, from[i])
+		t.move(width, sums[i], operand.Mem{Base: a.y, Index: from[i], Scale: 1})
+	}
+	t.LEAQ(operand.Mem{Base: a.x, Index: many, Scale: 4}, a.x)
+	t.LEAQ(operand.Mem{Base: a.y, Index: many, Scale: 4}, a.y)
+	t.SUBQ(many, a.n)
 }
 
 func (t *windowTier) slot(name string) operand.Mem { return slot(t.Context, name) }

@@ -37,7 +37,8 @@ func ReadAdapter(f *gguf.File) (*Adapter, error) {
 
 func readAdapter(f *gguf.File) (*Adapter, error) {
 	a := &Adapter{changes: map[string]*lowRank[*tensor]{}}
-	for key, want := range map[string]string{"general.type": "adapter", "adapter.type": "lora"} {
+	for _, x := range [][2]string{{"general.type", "adapter"}, {"adapter.type", "lora"}} {
+		key, want := x[0], x[1]
 		if got, err := gguf.Value[string](f, key); err != nil {
 			return nil, err
 		} else if got != want {

@@ -21,6 +21,7 @@ type access struct {
 	frames []frame
 	epoch  int
 	values []*vec // that are stored
+	rows   bool   // of stmatrix: rows that a warp stores to one place are taken for the same, as lanes often have the same values
 	cells  map[cell]struct{}
 }
 
@@ -168,6 +169,7 @@ func (m *machine) effects(st *state, i int, here []presence, frames []frame) {
 		}
 		a.write, a.size, a.space, a.values = in.Op == "stmatrix", 16, ir.SharedSpace, []*vec{m.fresh(perThread, true, false)}
 		a.here = slices.Clone(here)
+		a.rows = a.write
 		lanes := map[ir.Mod]int{ir.X1: 8, ir.X2: 16, ir.X4: 32}[in.First(ir.X1, ir.X2, ir.X4)]
 		for t := range a.here {
 			if t%32 >= lanes {
@@ -228,6 +230,9 @@ func (m *machine) stored(st *state, in *ir.Instr) (values []*vec) {
 
 // agree tells whether two threads that execute one instruction store the same values, as far as can be seen.
 func agree(a *access, t int, b *access, u int) bool {
+	if a.rows {
+		return a == b && t/32 == u/32
+	}
 	for i, v := range a.values {
 		work := 256
 		if (v.level() > perBlock || b.values[i].level() > perBlock) && (a != b || !v.same(t, u, &work)) {

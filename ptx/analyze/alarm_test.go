@@ -53,6 +53,10 @@ func TestFalseAlarms(t *testing.T) {
 			and.b32 %r2, %t, 15; mad.lo.u32 %r3, %r2, 4, %r0; mad.wide.u32 %rd1, %r2, 4, %out; ld.global.u32 %r4, [%rd1];
 			mul.lo.u32 %r5, %r4, 3; st.shared.u32 [%r3], %r5; bar.sync 0; ld.shared.u32 %r6, [%r3]; st.global.u32 [%mine+256], %r6;`,
 			"mul.lo.u32 %r5, %r4, 3;", "add.u32 %r5, %r4, %t;", "Race"},
+		{"rows that stmatrix stores twice", `
+			and.b32 %r2, %t, 35; mad.lo.u32 %r3, %r2, 16, %r0; stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r3], {%n};
+			bar.sync 0; ld.shared.u32 %r6, [%r3]; st.global.u32 [%mine], %r6;`,
+			"and.b32 %r2, %t, 35;", "and.b32 %r2, %t, 3;", "Race"},
 		{"a sum over a warp, from all its lanes", `
 			ld.global.u32 %r2, [%mine]; shfl.sync.bfly.b32 %r3, %r2, 16, 31, -1; add.s32 %r2, %r2, %r3;
 			shfl.sync.bfly.b32 %r3, %r2, 8, 31, -1; add.s32 %r2, %r2, %r3; shfl.sync.bfly.b32 %r3, %r2, 4, 31, -1; add.s32 %r2, %r2, %r3;

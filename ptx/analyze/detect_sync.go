@@ -111,7 +111,8 @@ func (k *kernel) divergentBarriers(leaving bool, report reporter) {
 }
 
 // meets tells whether a barrier lets threads wait at different instructions, and on all ways from block c they come to one of the same
-// number, or leave: those that have left are not waited for. So warps wait that are told what to do by another one.
+// number, or leave: those that have left are not waited for. So warps wait that are told what to do by another one. Where what they are told
+// is an entry of a table, one of them says to end, at a barrier of another number: that they are told the same is not known here.
 func (k *kernel) meets(c int, in *ir.Instr) bool {
 	anywhere := func(in *ir.Instr) bool {
 		return strings.HasPrefix(string(in.Op), "barrier") && !in.Has(ir.Aligned) && len(in.Args) == 1 && in.Args[0].Kind == ir.IntOperand
@@ -119,11 +120,12 @@ func (k *kernel) meets(c int, in *ir.Instr) bool {
 	if !anywhere(in) {
 		return false
 	}
+	told := k.f.Body[k.last(c)].Op == "brx.idx"
 	for _, s := range k.g.Blocks[c].Succs {
 		any, met := false, false
 		k.each(func(i int, other *ir.Instr) {
 			if waits(other.Op) && k.reaches(s, k.g.BlockOf(i)) {
-				any, met = true, met || anywhere(other) && other.Args[0].Bits == in.Args[0].Bits
+				any, met = true, met || anywhere(other) && (told || other.Args[0].Bits == in.Args[0].Bits)
 			}
 		})
 		if any && !met {

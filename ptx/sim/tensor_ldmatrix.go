@@ -84,24 +84,51 @@ func compileStmatrix(c *compiler, in *ir.Instr) (step, error) {
 	}
 	trans := in.Has(ir.Trans)
 	return c.warpwide(func(w *warp, _ uint32) {
+		var rows [warpSize]matrixRow
 		for i, r := range refs {
 			for row := range 8 {
-				var v [16]byte
+				v := &rows[8*i+row]
 				undef := uint32(0)
 				for col := range 8 {
 					lane, half := tensorcore.LdmatrixElement(row, col)
 					if trans {
 						lane, half = tensorcore.LdmatrixElement(col, row)
 					}
-					store(v[2*col:], 2, w.get(r, lane)>>(16*half))
+					store(v.data[2*col:], 2, w.get(r, lane)>>(16*half))
 					undef |= w.poison[i] >> lane & 1 * 3 << (2 * col)
 				}
-				to := 8*i + row
-				b, _ := w.rowBytes(to, op, addr.of(w, to), undef)
-				copy(b, v[:])
+				v.at, v.undef = addr.of(w, 8*i+row), undef
 			}
 		}
+		stored := rows[:8*len(refs)]
+		if w.mon != nil {
+			w.watched.twice = equalRows(stored)
+		}
+		for to := range stored {
+			b, _ := w.rowBytes(to, op, stored[to].at, stored[to].undef)
+			copy(b, stored[to].data[:])
+		}
+		w.watched.twice = 0
 	}), nil
+}
+
+// matrixRow is a row that stmatrix stores.
+type matrixRow struct {
+	at    uint64
+	undef uint32
+	data  [16]byte
+}
+
+// equalRows are those that another one equals, in its place too: lanes that store the same to one place do not race.
+func equalRows(rows []matrixRow) (set uint32) {
+	for i := range rows {
+		for j := range rows[:i] {
+			if rows[i] == rows[j] {
+				set |= 1<<i | 1<<j
+			}
+		}
+	}
+	return set
 }
 
 func compileMovmatrix(c *compiler, in *ir.Instr) (step, error) {

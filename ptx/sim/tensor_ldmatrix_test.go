@@ -122,6 +122,23 @@ func TestStmatrixMovmatrix(t *testing.T) {
 	}
 }
 
+// Rows that are stored to one place twice race unless they are the same.
+func TestStmatrixTwice(t *testing.T) {
+	code := func(value string) string {
+		return body(`.shared .align 16 .b8 s[128];
+	mov.u32 %r0, s; and.b32 %r1, %t, 3; mad.lo.u32 %r1, %r1, 16, %r0;
+	` + value + `
+	stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r1], {%r2};
+	bar.sync 0; and.b32 %r3, %t, 15; mad.lo.u32 %r3, %r3, 4, %r0; ld.shared.u32 %r4, [%r3]; st.global.u32 [%mine], %r4;`)
+	}
+	got, _, err := launch(t, sim.Config{Checks: sim.AllChecks}, code("and.b32 %r2, %t, 15;"), threads(32), 32)
+	require.NoError(t, err)
+	for i, v := range got {
+		require.EqualValues(t, i&15, v)
+	}
+	fault(t, sim.Config{Checks: sim.AllChecks}, sim.Race, code("mov.u32 %r2, %t;"), threads(32))
+}
+
 // What ldmatrix loads is what mma multiplies: A by rows, B by columns without .trans and by rows with it.
 func TestLdmatrixMMA(t *testing.T) {
 	rng := ptxtest.Random(t)

@@ -17,6 +17,7 @@ import (
 //	p  predicate, ! allowed         q  predicate written        Q  q or q|q    P  q|q
 //	e  d or d|q                     E  d|q or _|q
 //	a  address                      A  address with a vector after it: a tensor map and coordinates
+//	M  address in tensor memory, in a register of the type after it if there is one
 //	T  texture, perhaps a sampler, and coordinates in brackets      U  surface and coordinates
 //	o  vector of registers, of any length: offsets
 //	i  integer, of the list or range after the colon           l  label
@@ -183,6 +184,8 @@ func (a *argument) check(in *Instr, o *Operand, fn *Func) string {
 		return a.address(in, o, fn)
 	case 'T', 'U':
 		return a.textured(in, o, fn)
+	case 'M':
+		return a.tensorAddress(o, fn)
 	}
 	return a.scalar(o, t, fn)
 }

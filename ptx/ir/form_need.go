@@ -1,7 +1,5 @@
 package ir
 
-import "slices"
-
 // needs of the architectures: the first version of PTX that knows them.
 var targets = []struct {
 	Target
@@ -53,8 +51,17 @@ func (t Target) Covers(u Target) bool {
 	return t.SM >= u.SM
 }
 
-// accelerated are the instructions that sm_90a has, and all newer targets for one architecture or family; wgmma is for sm_90a alone.
-var accelerated = []Op{"setmaxnreg", "tensormap.replace"}
+// accelerated tells whether the instruction, which needs sm, is one of own too: those of sm_90a that all newer targets for one architecture
+// or family have, which wgmma is not, and those of sm_100a that its relatives have.
+func accelerated(in *Instr, sm, own Target) bool {
+	switch {
+	case own.Suffix == "":
+		return false
+	case in.Kind() == TensorMemory:
+		return own.SM/10 == sm.SM/10 && own.SM >= sm.SM
+	}
+	return own.SM > sm.SM && (in.Op == "setmaxnreg" || in.Op == "tensormap.replace")
+}
 
 // Requires is the least version and target that the module's instructions, special registers and directives need; of several targets
 // that are for one architecture each, it is the module's own. It is an error if there is none: an instruction that no form describes,
@@ -97,7 +104,7 @@ func (a *alternative) function(f *Func, own Target) error {
 			return err
 		}
 		before, sm := a.sm, form.SM
-		if slices.Contains(accelerated, in.Op) && own.Suffix != "" && own.SM > sm.SM {
+		if accelerated(in, sm, own) {
 			sm = own
 		}
 		a.raise(sm, form.PTX)

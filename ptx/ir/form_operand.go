@@ -32,6 +32,20 @@ func (a *argument) address(in *Instr, o *Operand, fn *Func) string {
 	return ""
 }
 
+// tensorAddress checks [base + offset] in tensor memory, whose addresses have 32 bits.
+func (a *argument) tensorAddress(o *Operand, fn *Func) string {
+	if o.Kind != AddrOperand || o.Reg == 0 || len(o.Elems) > 0 {
+		return "has to be an address in tensor memory in brackets"
+	}
+	if fn == nil {
+		return ""
+	}
+	if r := fn.Regs[o.Reg]; r.Type.IsFloat() || r.Type.Bits() != 32 || a.typ == "b32" && r.Type != B32 {
+		return fmt.Sprintf("has %s of type .%s as base, which is no address in tensor memory here", r.Name, r.Type)
+	}
+	return ""
+}
+
 // addressSpace is the space that the address o among the instruction's operands is in: copies name that of the destination
 // first.
 func addressSpace(in *Instr, o *Operand) Space {

@@ -108,6 +108,8 @@ func (a *argument) sample(in *Instr, reg func(Type) Reg) Operand {
 		return Operand{Kind: PairOperand, Elems: []Operand{R(reg(t)), R(reg(Pred))}}
 	case 'a':
 		return Addr(reg(U64), 0)
+	case 'M':
+		return Addr(reg(B32), 0)
 	case 'A':
 		o := Addr(reg(U64), 0)
 		t = S32
@@ -193,6 +195,6 @@ func (f *Form) Usage() string {
 // operandWords stand for the letters of arguments in usages.
 var operandWords = map[byte]string{
 	'd': "d", 'D': "d", '_': "_", 's': "s", 'r': "s", 'S': "s", 'N': "{-}s", 'v': "d", 'V': "s", 'p': "p", 'q': "p", 'Q': "p|q", 'P': "p|q",
-	'e': "d|p", 'E': "d|p", 'a': "[a]", 'A': "[map, {…}]", 'T': "[t, {…}]", 'U': "[t, {…}]", 'o': "{…}", 'i': "n", 'l': "label", 'y': "variable",
+	'e': "d|p", 'E': "d|p", 'a': "[a]", 'A': "[map, {…}]", 'T': "[t, {…}]", 'U': "[t, {…}]", 'M': "[t]", 'o': "{…}", 'i': "n", 'l': "label", 'y': "variable",
 	'c': "(results), function, (arguments), prototype",
 }

@@ -17,7 +17,7 @@ type formsOfOp struct {
 var formTable = sync.OnceValue(func() map[Op]*formsOfOp {
 	m := map[Op]*formsOfOp{}
 	for _, text := range []string{arithmeticForms, logicForms, moveForms, convertForms, memoryForms, atomicForms, controlForms,
-		warpForms, matrixForms, sparseForms, orderedForms, asyncForms, mbarrierForms, textureForms, videoForms} {
+		warpForms, matrixForms, sparseForms, orderedForms, tensorForms, tensorMoves(), asyncForms, mbarrierForms, textureForms, videoForms} {
 		for line := range strings.SplitSeq(text, "\n") {
 			if line == "" || line[0] == '#' {
 				continue
@@ -83,6 +83,9 @@ var macros = strings.NewReplacer(append(wgmmaShapes(),
 	"$evict", "{.(L1::evict_normal@70/7.4 L1::evict_unchanged@70/7.4 L1::evict_first@70/7.4 L1::evict_last@70/7.4 "+
 		"L1::no_allocate@70/7.4)}",
 	"$tx", "mbarrier::complete_tx::bytes",
+	"$group", "(cta_group::1 cta_group::2)",
+	"$kind", "(kind::f16 kind::tf32 kind::f8f6f4 kind::i8)",
+	"$collector", "{.(collector::a::fill collector::a::use collector::a::lastuse collector::a::discard)}",
 	"$dim", "1d 2d 3d 4d 5d")...)
 
 const atomicScope = "{.(cta@60/5.0 gpu@60/5.0 sys@60/5.0 cluster@90/7.8)}"

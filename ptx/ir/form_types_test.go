@@ -16,7 +16,7 @@ import (
 )
 
 // stricter are instructions of which ptxas does not look at all registers, while the table does.
-var stricter = regexp.MustCompile(`^(w?mma|wgmma|ldmatrix|stmatrix|movmatrix|` +
+var stricter = regexp.MustCompile(`^(w?mma|wgmma|tcgen05|ldmatrix|stmatrix|movmatrix|` +
 	`setp?\..*bf16|multimem.*bf16|fence\.proxy|sured|sust\.p|cp\.async\.bulk\.tensor|(ld|st)\..*\.(v8|v4\.\w64))`)
 
 // TestPtxasTypes: with a register of another type in the place of one, the table and ptxas come to the same opinion.

@@ -38,28 +38,29 @@ type Kind uint8
 
 // The kinds.
 const (
-	Other      Kind = iota
-	Arithmetic      // pure: a function of the operands alone
-	Move            // mov, cvta, cvt, selp and packing: pure too
-	SetPred         // setp, testp: pure, predicates as result
-	Carry           // add.cc and the like: a hidden register besides
-	Load            // reads memory
-	Store           // writes memory
-	Atomic          // atom, red and what else reads and writes memory at once
-	Texture         // tex, suld, sust and their like: memory by way of a texture or surface
-	Fetch           // prefetch, discard, createpolicy: hints, no result that matters
-	Branch          // bra, brx.idx
-	Call            // call
-	Leave           // ret, exit, trap
-	Barrier         // bar, barrier, barrier.cluster
-	Fence           // membar, fence
-	WarpSync        // shfl, vote, match, redux, elect, activemask, bar.warp.sync: lanes meet
-	Matrix          // mma, wmma, ldmatrix, stmatrix, movmatrix: the whole warp
-	Async           // cp.async and what commits and awaits it
-	Mbarrier        // mbarrier.*
-	Wgmma           // wgmma.*: a warpgroup
-	System          // setmaxnreg, griddepcontrol, nanosleep, …
-	Directive       // no instruction: labels and directives
+	Other        Kind = iota
+	Arithmetic        // pure: a function of the operands alone
+	Move              // mov, cvta, cvt, selp and packing: pure too
+	SetPred           // setp, testp: pure, predicates as result
+	Carry             // add.cc and the like: a hidden register besides
+	Load              // reads memory
+	Store             // writes memory
+	Atomic            // atom, red and what else reads and writes memory at once
+	Texture           // tex, suld, sust and their like: memory by way of a texture or surface
+	Fetch             // prefetch, discard, createpolicy: hints, no result that matters
+	Branch            // bra, brx.idx
+	Call              // call
+	Leave             // ret, exit, trap
+	Barrier           // bar, barrier, barrier.cluster
+	Fence             // membar, fence
+	WarpSync          // shfl, vote, match, redux, elect, activemask, bar.warp.sync: lanes meet
+	Matrix            // mma, wmma, ldmatrix, stmatrix, movmatrix: the whole warp
+	Async             // cp.async and what commits and awaits it
+	Mbarrier          // mbarrier.*
+	Wgmma             // wgmma.*: a warpgroup
+	TensorMemory      // tcgen05.*
+	System            // setmaxnreg, griddepcontrol, nanosleep, …
+	Directive         // no instruction: labels and directives
 )
 
 // OpInfo is what is true of all forms of an Op.
@@ -110,6 +111,10 @@ var ops = sync.OnceValue(func() map[Op]OpInfo {
 	define(Mbarrier, "wr", "mbarrier.arrive mbarrier.arrive_drop mbarrier.test_wait mbarrier.try_wait mbarrier.pending_count")
 	define(Wgmma, "xr", "wgmma.mma_async")
 	define(Wgmma, "r", "wgmma.fence wgmma.commit_group wgmma.wait_group")
+	define(TensorMemory, "wr", "tcgen05.ld")
+	define(TensorMemory, "r", `tcgen05.st tcgen05.alloc tcgen05.dealloc tcgen05.relinquish_alloc_permit tcgen05.wait::ld tcgen05.wait::st
+		tcgen05.mma tcgen05.mma.sp tcgen05.mma.ws tcgen05.commit tcgen05.cp tcgen05.shift tcgen05.fence::before_thread_sync
+		tcgen05.fence::after_thread_sync`)
 	define(System, "r", "setmaxnreg griddepcontrol nanosleep pmevent brkpt stackrestore")
 	define(System, "wr", "stacksave alloca")
 	return ops

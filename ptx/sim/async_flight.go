@@ -191,6 +191,9 @@ func (a *warpAsync) exit(w *warp, m uint32) {
 		}
 		*l = laneAsync{}
 	}
+	if w.block.live == 0 {
+		w.block.tensor.leaks(w)
+	}
 	if checks && w.block.live == 0 {
 		for _, f := range w.block.async.flights {
 			if !f.landed {

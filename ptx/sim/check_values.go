@@ -153,6 +153,10 @@ func (c *compiler) checked(in *ir.Instr, s step) step {
 		case len(o.addresses) == 0:
 			return gathered(o, s)
 		}
+	case ir.TensorMemory:
+		if in.Op == "tcgen05.st" { // what it stores may have no value
+			return demanding(ir.Store, o, s)
+		}
 	case ir.Call: // arguments are looked at where they are used; results come with ret
 		o.values, o.written = nil, nil
 		if at := calleeArg(in); at < len(in.Args) && in.Args[at].Kind == ir.RegOperand {

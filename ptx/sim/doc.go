@@ -17,8 +17,9 @@
 // instructions are correctly rounded, or err as far as they may with Config.Perturb. Tensor cores add exact products in double precision
 // and round once. Asynchronous copies and products (cp.async, bulk and tensor copies, wgmma) take effect late, at a time that the seed
 // chooses. Textures and surfaces are images in global memory ([Image], [GPU.Texture], [GPU.Surface]), of one level of detail. Of CUDA's
-// device runtime there are printf (Config.Output), assert, malloc and free ([GPU.Leaks]). Addresses have 64 bits. What is not there, the
-// tensor cores of Blackwell (tcgen05) above all, is an error of Load.
+// device runtime there are printf (Config.Output), assert, malloc and free ([GPU.Leaks]). Addresses have 64 bits. Each block has the tensor
+// memory of sm_100 for itself. What is not there (of tcgen05 pairs of blocks, scaled blocks and sparse matrices) is an error of Load or
+// Kernel.
 //
 // # What is found
 //
@@ -45,7 +46,7 @@ package sim
 //	check_   what Config.Checks asks for: values, races, asynchronous hazards
 //	count_   what Config.Counters asks for
 //	async_   cp.async, bulk and tensor copies, mbarriers, asynchronous products
-//	tensor_  ldmatrix, mma, wmma, wgmma
+//	tensor_  ldmatrix, mma, wmma, wgmma, tcgen05
 //
 // Most of it is methods of warp and compiler, which share their state; hence one package. What needs none of that is below
 // internal: tensorcore (arithmetic and layouts of matrices), shadow (values, vector clocks and races), mbarrier (phases).

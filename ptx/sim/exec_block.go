@@ -15,6 +15,7 @@ type block struct {
 	live    int // threads
 	bars    [16]barrier
 	async   blockAsync
+	tensor  tensorMemory
 }
 
 // newCluster makes the state of a cluster of the worker's launch.
@@ -64,6 +65,7 @@ func (c *cluster) reset(i int64) {
 		c.live += b.live
 		b.bars = [16]barrier{}
 		b.async.reset()
+		b.tensor.reset()
 		clear(b.shared.data)
 		if g.gpu.mon != nil {
 			g.gpu.mon.forget(&b.shared, 0, len(b.shared.data))

@@ -108,6 +108,17 @@ func handlerOf(op ir.Op) handler {
 			{"wgmma.fence", compileWgmmaFence},
 			{"wgmma.commit_group", compileWgmmaCommit},
 			{"wgmma.wait_group", compileWgmmaWait},
+
+			{"tcgen05.alloc", compileTensorAlloc},
+			{"tcgen05.dealloc", compileTensorDealloc},
+			{"tcgen05.relinquish_alloc_permit", compileTensorRelinquish},
+			{"tcgen05.ld", compileTensorLoad},
+			{"tcgen05.st", compileTensorStore},
+			{"tcgen05.wait::ld tcgen05.wait::st", compileTensorWait},
+			{"tcgen05.mma", compileTensorProduct},
+			{"tcgen05.commit", compileTensorCommit},
+			{"tcgen05.cp", compileTensorCopy},
+			{"tcgen05.fence::before_thread_sync tcgen05.fence::after_thread_sync", compileTensorFence},
 		} {
 			for op := range strings.FieldsSeq(row.ops) {
 				handlers.byOp[ir.Op(op)] = row.h

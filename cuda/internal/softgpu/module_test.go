@@ -61,7 +61,7 @@ func TestRefused(t *testing.T) {
 		{text("7.0", "sm_70", ".reg .b32 %r<2>; mov.u32 %r1, 1; .reg .b32 %s<3>; redux.sync.add.s32 %s1, %r1, 0xffffffff;"),
 			softgpu.Config{}, driver.InvalidPTX, "sm_80"},
 		{text("6.0", "sm_50", ".reg .b32 %r<2>; activemask.b32 %r1;"), softgpu.Config{}, driver.InvalidPTX, "6.2"},
-		{text("7.0", "sm_80", ".reg .b32 %r<6>; vmad.u32.u32.u32 %r1, %r2, %r3, %r4;"), softgpu.Config{}, driver.NotSupported, "vmad"},
+		{text("7.0", "sm_80", ".reg .b32 %r<6>; tcgen05.shift.cta_group::1.down [%r1];"), softgpu.Config{}, driver.NotSupported, "tcgen05.shift"},
 		{text("7.0", "sm_80", ".shared .b8 much[49153]; .reg .b32 %r<2>; ld.shared.b32 %r1, [much];"), softgpu.Config{},
 			driver.InvalidPTX, "too much shared data"},
 		{".version 7.0\n.target sm_80\n.address_size 64\n.global .b8 much[3000000000], more[3000000000];\n", softgpu.Config{}, driver.OutOfMemory, ""},

@@ -17,7 +17,7 @@ DAWN      := node --stack-size=8192 $(CURDIR)/wasm/npm/dawn.mjs
 WASM_EXEC := $(shell $(GO) env GOROOT)/lib/wasm/go_js_wasm_exec
 
 .DEFAULT_GOAL := help
-.PHONY: check windows direct3d mesa arm64 node help setup demo bench gpu-bundle wasm-package site serve test lint cross unit modules conformance loaded race portable browser dawn generate proofs proofs-kernels proofs-misuse proofs-programs fuzz ptx-diff ptxas-check
+.PHONY: check windows native native-linux native-windows direct3d mesa arm64 node help setup demo bench gpu-bundle wasm-package site serve test lint cross unit modules conformance loaded race portable browser dawn generate proofs proofs-kernels proofs-misuse proofs-programs fuzz ptx-diff ptxas-check
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -138,21 +138,48 @@ WINDOWS := ./compute ./quant ./lz4 ./internal/monotime ./internal/route ./intern
 WINE    := $(CURDIR)/scripts/wine
 ON_WGPU := ^(TestWebGPU|TestWebGPUExtensions)$$
 
-# The suite runs by both libraries; of its cases for each operation, as in 'loaded', one in so many.
+# Programs with the library that MinGW links.
+LINKED        := WAVELANE_WGPU=linked CGO_ENABLED=1 CC=x86_64-w64-mingw32-gcc
+WINDOWS_WGPU  := Z:$(CURDIR)/out/wgpu/windows/wgpu_native.dll
+define WINDOWS_SETUP
+scripts/wine build
+[ -e out/wgpu/windows/wgpu_native.dll ] || scripts/wgpu out/wgpu/windows windows-amd64
+endef
+
+# Of the suite's cases for each operation, as in 'loaded', one in so many.
 windows: export GOOS := windows
 windows: export CGO_ENABLED := 0
-windows: export WAVELANE_WGPU := Z:$(CURDIR)/out/wgpu/windows/wgpu_native.dll
+windows: export WAVELANE_WGPU := $(WINDOWS_WGPU)
 windows: export WAVELANE_SAMPLE := $(LOADED_SAMPLE)
+windows: export WAVELANE_TEST_LOADER := Z:$(CURDIR)/out/wgpu/faulty/vulkan-1.dll
 windows: ## tests of Windows programs, WebGPU's over Vulkan, under Wine 10 in a root that scripts/wine builds (2.2 GB)
-	scripts/wine build
-	[ -e out/wgpu/windows/wgpu_native.dll ] || scripts/wgpu out/wgpu/windows windows-amd64
+	$(WINDOWS_SETUP)
+	mkdir -p out/wgpu/faulty
+	x86_64-w64-mingw32-gcc -shared -o out/wgpu/faulty/vulkan-1.dll gpu/testdata/vulkan.c
 	$(GO) run $(TRIM) -exec $(WINE) ./cmd/wavelane wgpu '$(WAVELANE_WGPU)'
 	$(GO) run $(TRIM) -exec $(WINE) ./cmd/wavelane info
 	$(GO) run $(TRIM) -exec $(WINE) ./examples/quickstart -software
 	$(TEST) $(TRIM) -short -p 1 -exec $(WINE) $(WINDOWS)
+	$(LINKED) $(TEST) $(TRIM) -exec $(WINE) -run '^TestFailedSubmission$$' ./gpu
 	$(TEST) $(TRIM) -short -exec $(WINE) -run '^(TestOpen|TestOptions|TestKernel|TestLaunches)' ./cuda
-	cd internal/conformance && $(TEST) $(TRIM) -short -exec $(WINE) -run '^(TestCPU|TestCUDASoftware)$$|$(ON_WGPU)'
-	cd internal/conformance && WAVELANE_WGPU=linked CGO_ENABLED=1 CC=x86_64-w64-mingw32-gcc $(TEST) $(TRIM) -short -exec $(WINE) -run '$(ON_WGPU)'
+	cd internal/conformance && $(TEST) $(TRIM) -short -exec $(WINE) -run '^(TestCPU|TestCUDASoftware)$$'
+	$(MAKE) native-windows
+
+native: ## the suite on the software adapter by the linked and by the loaded WebGPU library, on Linux and, as in make windows, under Wine; f16, subgroups and integer dots forced
+	$(MAKE) native-linux
+	$(MAKE) native-windows
+
+native-linux: export WAVELANE_SAMPLE := $(LOADED_SAMPLE)
+native-linux:
+	cd internal/conformance && WAVELANE_WGPU=linked $(TEST) -short -run '$(ON_WGPU)'
+	cd internal/conformance && WAVELANE_WGPU=$(CURDIR)/out/wgpu/29/libwgpu_native.so CGO_ENABLED=0 $(TEST) -short -run '$(ON_WGPU)'
+
+native-windows: export GOOS := windows
+native-windows: export WAVELANE_SAMPLE := $(LOADED_SAMPLE)
+native-windows:
+	$(WINDOWS_SETUP)
+	cd internal/conformance && $(LINKED) $(TEST) $(TRIM) -short -exec $(WINE) -run '$(ON_WGPU)'
+	cd internal/conformance && WAVELANE_WGPU='$(WINDOWS_WGPU)' CGO_ENABLED=0 $(TEST) $(TRIM) -short -exec $(WINE) -run '$(ON_WGPU)'
 
 # Microsoft's compiler comes with Dawn. With dxcompiler.dll beside it there is no adapter.
 direct3d: export GOOS := windows
@@ -161,7 +188,7 @@ direct3d: ## the suite over Direct3D 12, by Microsoft's FXC on Wine's vkd3d, aft
 	rm -rf out/direct3d && mkdir -p out/direct3d
 	cp wasm/npm/node_modules/webgpu/dist/win32-x64/d3dcompiler_47.dll out/direct3d
 	$(TEST) $(TRIM) -c -o out/direct3d/conformance.exe ./internal/conformance
-	cd internal/conformance && WAVELANE_WGPU='Z:$(CURDIR)/out/wgpu/windows/wgpu_native.dll' WAVELANE_ADAPTER=1 WAVELANE_SAMPLE=400 \
+	cd internal/conformance && WAVELANE_WGPU='$(WINDOWS_WGPU)' WAVELANE_ADAPTER=1 WAVELANE_SAMPLE=400 \
 		$(WINE) $(CURDIR)/out/direct3d/conformance.exe -test.short -test.timeout 45m -test.run '^TestWebGPU$$'
 
 mesa: export WAVELANE_SAMPLE := $(LOADED_SAMPLE)

@@ -66,6 +66,7 @@ func (a AdapterInfo) Caps() wgsl.Caps {
 	c.Subgroups, c.F16 = a.has("subgroups"), a.has("shader-f16")
 	c.IntegerDots = slices.Contains(a.LanguageFeatures, webgpu.FeaturePackedDots)
 	c.Software = a.Type == Software
+	c.CountedLoops = a.onDirect3D() // Microsoft's older compiler, which wgpu-native takes
 	return c
 }
 

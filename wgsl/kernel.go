@@ -43,6 +43,8 @@ type Caps struct {
 	IntegerDots bool `json:"integer_dots,omitempty"` // shaders may require packed_4x8_integer_dot_product
 
 	Software bool `json:"software,omitempty"` // the processor computes: workgroup memory is no faster than buffers
+
+	CountedLoops bool `json:"counted_loops,omitempty"` // barriers are only for loops of which the compiler sees that all threads go round alike
 }
 
 // DefaultCaps are the limits that every WebGPU implementation grants.

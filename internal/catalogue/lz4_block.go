@@ -15,7 +15,7 @@ const (
 	LZ4Shift  = 22 // of a product with LZ4Hash: what is left are the bits of an index
 	LZ4Last   = LZ4Page - 12
 	LZ4End    = LZ4Page - 5 // where matches end at the latest
-	lz4Least  = 4           // bytes of a match
+	LZ4Least  = 4           // bytes of a match
 	lz4Direct = 15          // from this on, a length goes on after the token
 )
 
@@ -74,7 +74,7 @@ func CompressLZ4(block, page []byte) int {
 
 // lz4Match is the length of the match at p with what begins at q.
 func lz4Match(page []byte, p, q int) int {
-	n := lz4Least
+	n := LZ4Least
 	for p+n+8 <= LZ4Page {
 		x := endian.LittleEndian.Uint64(page[p+n:]) ^ endian.LittleEndian.Uint64(page[q+n:])
 		if x != 0 {
@@ -93,21 +93,21 @@ func lz4Match(page []byte, p, q int) int {
 func lz4Sequence(block []byte, size int, literals []byte, offset, match int) int {
 	total := size + 1 + lz4More(len(literals)) + len(literals)
 	if match > 0 {
-		total += 2 + lz4More(match-lz4Least)
+		total += 2 + lz4More(match-LZ4Least)
 	}
 	if total >= LZ4Page {
 		return total
 	}
 	token := min(len(literals), lz4Direct) << 4
 	if match > 0 {
-		token |= min(match-lz4Least, lz4Direct)
+		token |= min(match-LZ4Least, lz4Direct)
 	}
 	block[size] = byte(token)
 	size = lz4Length(block, size+1, len(literals))
 	size += copy(block[size:], literals)
 	if match > 0 {
 		endian.LittleEndian.PutUint16(block[size:], uint16(offset))
-		size = lz4Length(block, size+2, match-lz4Least)
+		size = lz4Length(block, size+2, match-LZ4Least)
 	}
 	return size
 }
@@ -192,7 +192,7 @@ func lz4Decompress(page, block []byte, size int) int {
 		if n, ok = length(token & 15); !ok {
 			return LZ4Truncated
 		}
-		n += lz4Least
+		n += LZ4Least
 		switch {
 		case offset == 0 || offset > to:
 			return LZ4BadOffset

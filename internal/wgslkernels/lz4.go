@@ -11,15 +11,28 @@ import (
 
 // A page is a workgroup's: with page, table and block it has 12 KiB of workgroup memory.
 
+// compressLZ4 chooses how the kernel goes over a page: to its end, or in as many rounds as any page takes, for a compiler that must see that
+// all threads come to a barrier.
+func compressLZ4(s *step) error {
+	names := []string{"early", "counted"}
+	if s.caps.CountedLoops {
+		names = names[1:]
+	}
+	i := s.Choose("lz4", fmt.Sprint(s.Operands), names)
+	return s.lz4("lz4_compress.wgsl", 3*catalogue.LZ4Page+16, names[i] == "counted")
+}
+
 // lz4 runs a kernel over pages. Every operand and result has a page or a word of each.
-func (s *step) lz4(file string, shared int) error {
+func (s *step) lz4(file string, shared int, counted bool) error {
 	if s.caps.MaxInvocations < catalogue.LZ4Lanes || s.caps.MaxWorkgroupSize[0] < catalogue.LZ4Lanes || int(s.caps.MaxShared) < shared {
 		return fmt.Errorf("needs workgroups of %d with %d bytes: %w", catalogue.LZ4Lanes, shared, compute.ErrUnsupported)
 	}
-	k := cached(file, func() *wgsl.Kernel {
-		k := &wgsl.Kernel{Uniform: 16, Workgroup: [3]uint32{catalogue.LZ4Lanes, 1, 1}, Shared: shared, Source: render(file, map[string]int{
-			"Last": catalogue.LZ4Last, "End": catalogue.LZ4End, "Hash": catalogue.LZ4Hash, "Shift": catalogue.LZ4Shift, "Truncated": -catalogue.LZ4Truncated,
-			"BadSize": -catalogue.LZ4BadSize, "BadOffset": -catalogue.LZ4BadOffset, "Overflow": -catalogue.LZ4Overflow})}
+	k := cached(fmt.Sprint(file, counted), func() *wgsl.Kernel {
+		k := &wgsl.Kernel{Uniform: 16, Workgroup: [3]uint32{catalogue.LZ4Lanes, 1, 1}, Shared: shared, Source: render(file, struct {
+			Last, End, Hash, Shift, Truncated, BadSize, BadOffset, Overflow int
+			Counted                                                         bool
+		}{catalogue.LZ4Last, catalogue.LZ4End, catalogue.LZ4Hash, catalogue.LZ4Shift, -catalogue.LZ4Truncated,
+			-catalogue.LZ4BadSize, -catalogue.LZ4BadOffset, -catalogue.LZ4Overflow, counted})}
 		for range s.Operands {
 			k.Bindings = append(k.Bindings, wgsl.Read)
 		}
@@ -36,7 +49,7 @@ func (s *step) lz4(file string, shared int) error {
 	}
 	for i := 0; i < pages; i += some {
 		n := min(some, pages-i)
-		params := []uint32{uint32(n), 0}
+		params := []uint32{uint32(n), 0, catalogue.LZ4Last/catalogue.LZ4Least + 1}
 		var bind []Buffer
 		add := func(b Buffer, t program.Type) {
 			if len(t.Shape) == 2 {

@@ -3,7 +3,7 @@
 package wgpu
 
 /*
-#cgo linux LDFLAGS: -Wl,--wrap=_Unwind_RaiseException
+#cgo linux windows LDFLAGS: -Wl,--wrap=_Unwind_RaiseException
 #include <stddef.h>
 #include <string.h>
 
@@ -37,7 +37,7 @@ static void *look_up(const char *name) {
     return NULL;
 }
 
-#ifndef __linux__
+#ifdef __APPLE__
 
 static int intercept(void (*f)(void *)) {
     (void)f;

@@ -11,8 +11,8 @@ import (
 )
 
 // The library panics where it sees no other way out, in a submission above all: when the driver reports a loss there, or has no memory.
-// Its functions are declared to C, which panics may not pass, so that one ends the process. So where possible the function by which it begins
-// to unwind is replaced, in the library alone, by a callback that panics in Go. That ends the call as a panic in any callback from
+// Its functions are declared to C, which panics may not pass, so that one ends the process. So on Linux and Windows the function by which it
+// begins to unwind is replaced, in the library alone, by a callback that panics in Go. That ends the call as a panic in any callback from
 // C does: Go goes on at the caller, and the library's functions in between never return. What they held stays taken, so the
 // device is lost. Each device has an instance of its own, and nothing is called of either any more.
 //
@@ -28,19 +28,25 @@ var panicked struct {
 	count atomic.Int32 // of them all, so that others do not look
 }
 
-// thrown is the address of the callback. It returns, with what says that nothing catches the exception, where no frame is active.
+// thrown is the address of the callback in place of _Unwind_RaiseException. It returns, with what says that nothing catches the
+// exception, where no frame is active.
 var thrown = sync.OnceValue(func() uintptr {
 	return purego.NewCallback(func(exception uintptr) uintptr {
 		const endOfStack = 5
-		catching.Lock()
-		f := catching.by[thread()]
-		catching.Unlock()
-		if f == nil {
-			return endOfStack
-		}
-		panic(libraryPanic{panicText(exception)})
+		endCall(exception)
+		return endOfStack
 	})
 })
+
+// endCall ends the call that has thrown an exception. It returns where no frame is active.
+func endCall(exception uintptr) {
+	catching.Lock()
+	f := catching.by[thread()]
+	catching.Unlock()
+	if f != nil {
+		panic(libraryPanic{panicText(exception)})
+	}
+}
 
 // call calls a function with the first n of f.args.
 func (f *Frame) call(fn uintptr, n int) (r uintptr) {

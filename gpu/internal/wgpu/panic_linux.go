@@ -5,7 +5,6 @@ package wgpu
 import (
 	"os"
 	"syscall"
-	"unicode/utf8"
 	"unsafe"
 )
 
@@ -81,32 +80,8 @@ func replace(at, value uintptr) bool {
 	return true
 }
 
-// rustException is what is thrown for a panic with a text, as the compilers of versions 27 and 29 lay it out.
-type rustException struct {
-	class   [8]byte
-	_       [4]uintptr
-	payload uintptr
-	methods uintptr
-}
-
-// panicText returns the text of a panic, so far as it is where it is expected. It reads without touching, so that another layout is no
-// fault.
-func panicText(exception uintptr) string {
-	const unknown, most = "the library has panicked", 4096
-	var e rustException
-	var methods struct{ drop, size, align uintptr }
-	var text struct{ capacity, data, length uintptr }
-	if !peek(exception, unsafe.Slice((*byte)(unsafe.Pointer(&e)), unsafe.Sizeof(e))) || string(e.class[:]) != "MOZ\x00RUST" ||
-		!peek(e.methods, unsafe.Slice((*byte)(unsafe.Pointer(&methods)), unsafe.Sizeof(methods))) || methods.size != unsafe.Sizeof(text) ||
-		!peek(e.payload, unsafe.Slice((*byte)(unsafe.Pointer(&text)), unsafe.Sizeof(text))) || text.length == 0 || text.length > most {
-		return unknown
-	}
-	b := make([]byte, text.length)
-	if !peek(text.data, b) || !utf8.Valid(b) {
-		return unknown
-	}
-	return string(b)
-}
+// gccPrivate is how many words an exception keeps for the unwinder.
+const gccPrivate = 2
 
 // peek copies memory that may not exist, through a pipe.
 func peek(from uintptr, to []byte) bool {

@@ -1,6 +1,7 @@
 // A workgroup of 32 compresses a page of 4 KiB to a block of LZ4: op.CompressLZ4 says how.
 struct Params {
     total: u32, sizes0: u32,
+    rounds: u32, // after which every page is through
 }
 
 @group(0) @binding(0) var<storage, read> pages: array<vec4<u32>>;
@@ -78,9 +79,15 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
     var size = 0u;
     var anchor = 0u;
     var at = 0u;
+{{- if .Counted}}
+    // A compiler that must see that all threads come to a barrier sees no such thing in what they read of workgroup memory.
+    for (var round = 0u; round < p.rounds; round++) {
+        let inside = at + lane <= {{.Last}}u && size < 4096u;
+{{- else}}
     while at <= {{.Last}}u && size < 4096u {
-        let place = min(at + lane, {{.Last}}u);
         let inside = at + lane <= {{.Last}}u;
+{{- end}}
+        let place = min(at + lane, {{.Last}}u);
         let bytes = word(place);
         let entry = slot(bytes);
         let seen = atomicLoad(&table[entry]);
@@ -100,11 +107,17 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
         let first = workgroupUniformLoad(&found);
         if lane == 0u { atomicStore(&lowest, select(4096u, 32u, first == 32u)); }
         if inside && lane <= first { atomicMax(&table[entry], place + 1u); }
-        let begin = workgroupUniformLoad(&origin);
+        workgroupBarrier();
+        let begin = origin;
+{{- if .Counted}}
+        let match_at = at + first;
+        if first < 32u {
+{{- else}}
         if first == 32u {
             at += 32u;
         } else {
             let match_at = at + first;
+{{- end}}
             for (var n = 4u + 4u * lane; match_at + n < {{.End}}u; n += 128u) {
                 let differ = word(match_at + n) ^ word(begin + n);
                 if differ != 0u {
@@ -113,9 +126,19 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
                 }
                 if atomicLoad(&lowest) < n { break; }
             }
+{{- if .Counted}}
+        }
+        workgroupBarrier();
+        if lane == 0u && first < 32u { found = min(atomicLoad(&lowest), {{.End}}u - match_at); }
+        let length = workgroupUniformLoad(&found);
+        if first == 32u {
+            at += 32u;
+        } else {
+{{- else}}
             workgroupBarrier();
             if lane == 0u { found = min(atomicLoad(&lowest), {{.End}}u - match_at); }
             let length = workgroupUniformLoad(&found);
+{{- end}}
             if lane == 0u { atomicStore(&lowest, 32u); }
             size = sequence(lane, size, anchor, match_at - anchor, match_at - begin, length);
             anchor = match_at + length;
@@ -123,8 +146,13 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
             // The last positions inside the match.
             let late = max(match_at + 1u, max(at, 32u) - 32u) + lane;
             if late < at && late <= {{.Last}}u { atomicMax(&table[slot(word(late))], late + 1u); }
+{{- if .Counted}}
+        }
+        workgroupBarrier();
+{{- else}}
             workgroupBarrier();
         }
+{{- end}}
     }
     if size < 4096u { size = sequence(lane, size, anchor, 4096u - anchor, 0u, 0u); }
     workgroupBarrier();

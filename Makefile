@@ -184,7 +184,7 @@ native-windows:
 # Microsoft's compiler comes with Dawn. With dxcompiler.dll beside it there is no adapter.
 direct3d: export GOOS := windows
 direct3d: export CGO_ENABLED := 0
-direct3d: ## the suite over Direct3D 12, by Microsoft's FXC on Wine's vkd3d, after make windows; kernels that FXC refuses fail
+direct3d: ## the suite over Direct3D 12, by Microsoft's FXC on Wine's vkd3d, after make windows
 	rm -rf out/direct3d && mkdir -p out/direct3d
 	cp wasm/npm/node_modules/webgpu/dist/win32-x64/d3dcompiler_47.dll out/direct3d
 	$(TEST) $(TRIM) -c -o out/direct3d/conformance.exe ./internal/conformance

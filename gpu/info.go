@@ -66,11 +66,11 @@ func (a AdapterInfo) Caps() wgsl.Caps {
 	c.Subgroups, c.F16 = a.has("subgroups"), a.has("shader-f16")
 	c.IntegerDots = slices.Contains(a.LanguageFeatures, webgpu.FeaturePackedDots)
 	c.Software = a.Type == Software
-	c.CountedLoops = a.onDirect3D() // Microsoft's older compiler, which wgpu-native takes
+	c.CountedLoops = c.CountedLoops || a.onDirect3D() // by FXC
 	return c
 }
 
-// onDirect3D reports whether an adapter is one of Direct3D 12, whose compiler refuses some kernels and takes minutes for others: those are
+// onDirect3D reports whether an adapter is one of Direct3D 12, whose compiler takes seconds for a kernel and refuses some of users: those are
 // opened only by their index.
 func (a AdapterInfo) onDirect3D() bool { return a.Backend == "dx12" }
 

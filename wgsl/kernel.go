@@ -44,7 +44,9 @@ type Caps struct {
 
 	Software bool `json:"software,omitempty"` // the processor computes: workgroup memory is no faster than buffers
 
-	CountedLoops bool `json:"counted_loops,omitempty"` // barriers are only for loops of which the compiler sees that all threads go round alike
+	// CountedLoops says that the compiler refuses barriers unless it sees that all threads come to them: loops around barriers, and
+	// beside them, go round a number of times that is the same for all threads, by a constant or a uniform. Direct3D's older one does.
+	CountedLoops bool `json:"counted_loops,omitempty"`
 }
 
 // DefaultCaps are the limits that every WebGPU implementation grants.

@@ -57,6 +57,12 @@ func TestWebGPUDefaultLimits(t *testing.T) {
 	RunEntries(t, name, program.ExecutorOf(d), catalogue.All()...)
 }
 
+// What Direct3D 12's older compiler wants of kernels.
+func TestWebGPUCountedLoops(t *testing.T) {
+	name, d := openSoftware(t, ", counted loops", gpu.WithLimits(wgsl.Caps{CountedLoops: true}))
+	RunEntries(t, name, program.ExecutorOf(d), catalogue.AttentionLSE, catalogue.AttentionBackward, catalogue.LZ4Compress)
+}
+
 // Small grids and bindings: what is split on big problems is split here on small ones.
 func TestWebGPUTinyLimits(t *testing.T) {
 	tiny := wgsl.DefaultCaps

@@ -17,19 +17,20 @@ type attentionKernel struct {
 	cap   bool // scores are bent
 	lse   bool // logarithms of sums are stored too
 	long  bool // the keys are those of several dispatches
+	count bool // loops beside barriers go round alike in all threads
 	dv    int  // times 32 columns: of the result, four in each thread
 }
 
 const attentionRows = 32 // of a workgroup
 
 func (a attentionKernel) kernel() *wgsl.Kernel {
-	return cached(fmt.Sprintf("attention/%v/%v/%v/%v/%v/%v/%d", a.q, a.kv, a.vec, a.cap, a.lse, a.long, a.dv), func() *wgsl.Kernel {
+	return cached(fmt.Sprintf("attention/%v/%v/%v/%v/%v/%v/%v/%d", a.q, a.kv, a.vec, a.cap, a.lse, a.long, a.count, a.dv), func() *wgsl.Kernel {
 		d := struct {
 			QUnit, KVUnit, YUnit, Functions string
 			DV, Part, Uniform               int
-			Cap, LSE, Long                  bool
+			Cap, LSE, Long, Counted         bool
 			Components                      []string
-		}{attentionUnit(a.q, a.vec), attentionUnit(a.kv, a.vec), attentionUnit(a.q, a.vec), "", a.dv, attentionPart(a.dv), 5, a.cap, a.lse, a.long, components}
+		}{attentionUnit(a.q, a.vec), attentionUnit(a.kv, a.vec), attentionUnit(a.q, a.vec), "", a.dv, attentionPart(a.dv), 5, a.cap, a.lse, a.long, a.count, components}
 		if d.YUnit == "u32" {
 			d.YUnit = "atomic<u32>"
 		}
@@ -114,7 +115,8 @@ func attention(s *step) error {
 		}
 		return s.attendSplit(c)
 	}
-	a := attentionKernel{q: s.Operands[0].DType, kv: s.Operands[1].DType, vec: d.D%4 == 0, cap: d.SoftCap > 0, lse: len(s.Results) > 1, dv: 2}
+	a := attentionKernel{q: s.Operands[0].DType, kv: s.Operands[1].DType, vec: d.D%4 == 0, cap: d.SoftCap > 0, lse: len(s.Results) > 1,
+		count: s.caps.CountedLoops, dv: 2}
 	for 32*a.dv < d.D {
 		a.dv *= 2
 	}

@@ -10,10 +10,11 @@ import (
 
 // backwardKernel describes one specialisation of attention_backward.wgsl.
 type backwardKernel struct {
-	keys bool // gradients of keys and values, else of queries
-	vec  bool // rows begin at multiples of four elements
-	cap  bool // scores are bent
-	dv   int  // times 32 columns: of the result, four in each thread
+	keys  bool // gradients of keys and values, else of queries
+	vec   bool // rows begin at multiples of four elements
+	cap   bool // scores are bent
+	count bool // loops beside barriers go round alike in all threads
+	dv    int  // times 32 columns: of the result, four in each thread
 }
 
 // backwardProduct is a matrix of sums over the elements of heads, backwardSum one over the elements of a tile.
@@ -23,16 +24,16 @@ type (
 )
 
 func (b backwardKernel) kernel() *wgsl.Kernel {
-	return cached(fmt.Sprintf("attention_backward/%v/%v/%v/%d", b.keys, b.vec, b.cap, b.dv), func() *wgsl.Kernel {
+	return cached(fmt.Sprintf("attention_backward/%v/%v/%v/%v/%d", b.keys, b.vec, b.cap, b.count, b.dv), func() *wgsl.Kernel {
 		d := struct {
-			Keys, Vec, Cap  bool
-			Unit, Functions string
-			DV, Part        int
-			Components      []string
-			Results         []string
-			Products        []backwardProduct
-			Sums            []backwardSum
-		}{Keys: b.keys, Vec: b.vec, Cap: b.cap, Unit: attentionUnit(compute.Float32, b.vec), DV: b.dv, Part: attentionPart(b.dv), Components: components}
+			Keys, Vec, Cap, Counted bool
+			Unit, Functions         string
+			DV, Part                int
+			Components              []string
+			Results                 []string
+			Products                []backwardProduct
+			Sums                    []backwardSum
+		}{Keys: b.keys, Vec: b.vec, Cap: b.cap, Counted: b.count, Unit: attentionUnit(compute.Float32, b.vec), DV: b.dv, Part: attentionPart(b.dv), Components: components}
 		if b.keys {
 			d.Results = []string{"dk", "dv"}
 			d.Products = []backwardProduct{{"s", "keys", "queries"}, {"d", "values", "slopes"}}
@@ -92,7 +93,7 @@ func attentionBackward(s *step) error {
 		s.dispatch(attentionStats(vec), s.linear(ceilDiv(total, 8)), words(total, d.N, d.Heads, d.D, row.base/4, lse.base/4, fact.base/8, first*queries),
 			row.of(operand(3)), row.of(operand(5)), lse.of(operand(4)), fact.of(stats))
 		for _, keys := range []bool{false, true} {
-			k, items, most := backwardKernel{keys: keys, vec: vec, cap: d.SoftCap > 0, dv: 2}, d.N*d.Group(), 8
+			k, items, most := backwardKernel{keys: keys, vec: vec, cap: d.SoftCap > 0, count: s.caps.CountedLoops, dv: 2}, d.N*d.Group(), 8
 			if keys {
 				items, most = d.NK, 4 // there are two sums
 			}

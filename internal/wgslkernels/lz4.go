@@ -11,23 +11,16 @@ import (
 
 // A page is a workgroup's: with page, table and block it has 12 KiB of workgroup memory.
 
-// compressLZ4 chooses how the kernel goes over a page: to its end, or in as many rounds as any page takes, for a compiler that must see that
-// all threads come to a barrier.
-func compressLZ4(s *step) error {
-	names := []string{"early", "counted"}
-	if s.caps.CountedLoops {
-		names = names[1:]
-	}
-	i := s.Choose("lz4", fmt.Sprint(s.Operands), names)
-	return s.lz4("lz4_compress.wgsl", 3*catalogue.LZ4Page+16, names[i] == "counted")
-}
-
 // lz4 runs a kernel over pages. Every operand and result has a page or a word of each.
 func (s *step) lz4(file string, shared int, counted bool) error {
 	if s.caps.MaxInvocations < catalogue.LZ4Lanes || s.caps.MaxWorkgroupSize[0] < catalogue.LZ4Lanes || int(s.caps.MaxShared) < shared {
 		return fmt.Errorf("needs workgroups of %d with %d bytes: %w", catalogue.LZ4Lanes, shared, compute.ErrUnsupported)
 	}
-	k := cached(fmt.Sprint(file, counted), func() *wgsl.Kernel {
+	key := file
+	if counted {
+		key += "/counted"
+	}
+	k := cached(key, func() *wgsl.Kernel {
 		k := &wgsl.Kernel{Uniform: 16, Workgroup: [3]uint32{catalogue.LZ4Lanes, 1, 1}, Shared: shared, Source: render(file, struct {
 			Last, End, Hash, Shift, Truncated, BadSize, BadOffset, Overflow int
 			Counted                                                         bool

@@ -74,7 +74,7 @@ var table = sync.OnceValue(func() map[*program.Entry]entry {
 		catalogue.KVAppend:          {Lower: kvAppend},
 		catalogue.KVAppendPaged:     {Lower: kvAppendPaged},
 
-		catalogue.LZ4Compress:   {Lower: compressLZ4},
+		catalogue.LZ4Compress:   {Lower: func(s *step) error { return s.lz4("lz4_compress.wgsl", 3*catalogue.LZ4Page+16, s.caps.CountedLoops) }},
 		catalogue.LZ4Decompress: {Lower: func(s *step) error { return s.lz4("lz4_decompress.wgsl", 2*catalogue.LZ4Page+16, false) }},
 	}
 	for e := range expressions {

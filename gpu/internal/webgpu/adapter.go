@@ -89,6 +89,7 @@ func Limits(offer, ask wgsl.Caps) (wgsl.Caps, error) {
 	} else if ask.StorageAlign != 0 {
 		offer.StorageAlign = ask.StorageAlign
 	}
+	offer.CountedLoops = offer.CountedLoops || ask.CountedLoops
 	if too != nil {
 		return wgsl.Caps{}, fmt.Errorf("requested limits: %s: %w", strings.Join(too, ", "), compute.ErrUnsupported)
 	}

@@ -179,9 +179,16 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
         for (var part = 0u; part < min(32u, high - tile); part += {{$.Part}}u) {
             workgroupBarrier();
             let some = min({{$.Part}}u, high - tile - part);
+{{- if $.Counted}}
+            for (var k = 0u; k < {{div (mul $.DV $.Part) 8}}u; k++) {
+                let i = local + 64u * k;
+                let there = i < some * {{mul 8 $.DV}}u;
+{{- else}}
             for (var i = local; i < some * {{mul 8 $.DV}}u; i += 64u) {
+                let there = true;
+{{- end}}
                 let t = tile + part + i / {{mul 8 $.DV}}u;
-                stage[i] = load_{{.Of}}({{if $.Keys}}row_at(batch, head, t){{else}}key_at(batch, head, t, oldest){{end}}, column + 4u * (i % {{mul 8 $.DV}}u), true);
+                stage[i] = load_{{.Of}}({{if $.Keys}}row_at(batch, head, t){{else}}key_at(batch, head, t, oldest){{end}}, column + 4u * (i % {{mul 8 $.DV}}u), there);
             }
             workgroupBarrier();
             for (var e = 0u; e < some; e++) {

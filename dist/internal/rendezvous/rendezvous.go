@@ -62,14 +62,20 @@ func (m Meeting) Share(ctx context.Context, id []byte) ([]byte, error) {
 	if m.Rank == 0 {
 		return id, m.serve(ctx, id)
 	}
+	var reason error
 	for {
 		got, err := m.ask(ctx)
 		if err == nil {
 			return got, nil
 		}
+		// That there was no more time says less than what rank 0 has said before.
+		var n net.Error
+		if late := ctx.Err() != nil || errors.As(err, &n) && n.Timeout(); reason == nil || !late {
+			reason = err
+		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("rank 0 at %s: %w: %w", m.Address, context.Cause(ctx), err)
+			return nil, fmt.Errorf("rank 0 at %s: %w: %w", m.Address, context.Cause(ctx), reason)
 		case <-time.After(pause):
 		}
 	}

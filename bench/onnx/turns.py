@@ -4,7 +4,7 @@
     CASES=~/.cache/wavelane/onnx-*/cases                # written by scripts/setup test
     ~/.cache/wavelane/onnx-*/bin/python bench/onnx/turns.py out/wavelane $CASES/real [TURNS]
 
-Each turn is the median of some runs of each; printed are the medians of the turns' times and of their ratios.
+Each turn is the median of the runs of about 0.3 s of each, 15 to 1,000; printed are the medians of the turns' times and of their ratios.
 """
 import os
 import re
@@ -43,16 +43,20 @@ for name in sorted(os.listdir(folder)):
             options = onnxruntime.SessionOptions()
             options.intra_op_num_threads = threads
             session = onnxruntime.InferenceSession(file, options)
+            start = time.perf_counter()
             session.run(None, feeds)
+            session.run(None, feeds)
+            runs = max(15, min(1000, int(0.6 / (time.perf_counter() - start))))
             theirs, ours = [], []
             for _ in range(turns):
                 times = []
-                while len(times) < 15:
+                while len(times) < runs:
                     start = time.perf_counter()
                     session.run(None, feeds)
                     times.append((time.perf_counter() - start) * 1e3)
                 theirs.append(np.median(times))
-                said = subprocess.run([program, "onnx", file, "--run", "--device", "cpu", "--repeat", "15", *args], capture_output=True, text=True,
+                time.sleep(0.05)  # the runtime's threads have stopped spinning
+                said = subprocess.run([program, "onnx", file, "--run", "--device", "cpu", "--repeat", str(runs), *args], capture_output=True, text=True,
                                       check=True, env=dict(os.environ, GOMAXPROCS=str(threads))).stdout
                 number, scale = re.search(r"run, ([\d.]+)(µs|ms|s) for the next", said).groups()
                 ours.append(float(number) * unit[scale])

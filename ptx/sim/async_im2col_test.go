@@ -120,15 +120,7 @@ func TestTensorIm2col(t *testing.T) {
 		require.NoError(t, r.launch(threads(32)), "%+v", m)
 		got, elem := r.read(1), m.Type.Bytes()
 		pixels(&m, at, offsets, func(i, where int) {
-			want := make([]byte, elem)
-			switch {
-			case where >= 0:
-				want = data[where:][:elem]
-			case m.Fill == tensormap.FillNaN:
-				for j := range want {
-					want[j] = 0xff
-				}
-			}
+			want := copied(&m, data, where)
 			require.Equal(t, want, got[m.Swizzle.Apply(uint64(i*elem)):][:elem], "%+v at %v %v element %d", m, at, offsets, i)
 		})
 	}

@@ -146,15 +146,7 @@ func TestTensorLoad(t *testing.T) {
 		require.NoError(t, r.launch(threads(32)), "%+v", m)
 		got, elem := r.read(1), m.Type.Bytes()
 		boxOf(&m, data, at, func(i, where int) {
-			want := make([]byte, elem)
-			switch {
-			case where >= 0:
-				want = data[where:][:elem]
-			case m.Fill == tensormap.FillNaN:
-				for j := range want {
-					want[j] = 0xff
-				}
-			}
+			want := copied(&m, data, where)
 			place := int(m.Swizzle.Apply(uint64(base+i*elem))) - base&^1023
 			require.Equal(t, want, got[place:][:elem], "%+v at %v element %d", m, at, i)
 		})
@@ -330,4 +322,18 @@ func TestTensorMulticast(t *testing.T) {
 	r.args = []any{encoded(t, m)}
 	r.bytes(make([]byte, 4*2048))
 	faults(t, r.launch(sim.Launch{Grid: sim.Dim3{X: 4}, Block: sim.Dim3{X: 32}, Cluster: sim.Dim3{X: 4}}), sim.BadOperand)
+}
+
+// copied is the element of data at a byte, or what the map fills in where that is negative.
+func copied(m *tensormap.Map, data []byte, where int) []byte {
+	if where >= 0 {
+		return data[where:][:m.Type.Bytes()]
+	}
+	fill := make([]byte, m.Type.Bytes())
+	for i := range fill {
+		if m.Fill == tensormap.FillNaN {
+			fill[i] = 0xff
+		}
+	}
+	return fill
 }

@@ -98,7 +98,7 @@ func (s *Scheduler) step() error {
 		}
 		chosen++
 		all.Go(func() {
-			t, err := r.next(next[i], s.Context())
+			t, err := r.next(next[i], s.Context(), 0, nil)
 			ended[i] = err != nil || t.Finish != Unfinished
 			r.give(t, err)
 		})

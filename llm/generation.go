@@ -64,7 +64,10 @@ type generateOptions struct {
 	ignoreEnd bool
 	shift     bool
 	shiftKeep int
-	drafted   int
+	drafted   int      // tokens that are computed ahead
+	lookup    bool     // they are looked up
+	draft     *Session // or this computes them
+	drafting  bool     // with WithDraft
 	variables map[string]any
 	schema    []byte
 	rules     *grammar.Grammar // of the schema
@@ -97,15 +100,6 @@ func WithContextShift(keep int) GenerateOption {
 	return func(o *generateOptions) { o.shift, o.shiftKeep = true, keep }
 }
 
-// WithLookup computes up to n tokens ahead, 1 to 63: those that came after the last occurrence of the latest tokens. Where the model chooses
-// them too, a step yields several tokens; where not, they are dropped. Texts that repeat what the prompt says, such as summaries and changed
-// code, take less time; others may take a little more. The tokens are those without it, up to the rounding of sums: greedy texts part only
-// where two logits are nearly the same. A [Scheduler], which computes many texts at once instead, does not look up: its error wraps
-// [compute.ErrUnsupported].
-//
-// The method is prompt lookup decoding (Saxena, 2023), a case of speculative decoding (Leviathan and others, 2023).
-func WithLookup(n int) GenerateOption { return func(o *generateOptions) { o.drafted = n } }
-
 // WithVariables gives the chat template more variables, as [Model.ChatPrompt] takes them.
 func WithVariables(v map[string]any) GenerateOption {
 	return func(o *generateOptions) { o.variables = v }
@@ -128,10 +122,7 @@ func CheckJSONSchema(schema []byte) error {
 	return nil
 }
 
-const (
-	mostLogProbs = 100
-	mostDrafted  = 63
-)
+const mostLogProbs = 100
 
 func newGenerateOptions(opts []GenerateOption) (*generateOptions, error) {
 	o := &generateOptions{logProbs: -1}
@@ -148,8 +139,9 @@ func newGenerateOptions(opts []GenerateOption) (*generateOptions, error) {
 		return nil, fmt.Errorf("llm: an empty stop string: %w", compute.ErrArgument)
 	case o.logProbs < -1 || o.logProbs > mostLogProbs:
 		return nil, fmt.Errorf("llm: log-probabilities of %d tokens, must be 0 to %d: %w", o.logProbs, mostLogProbs, compute.ErrArgument)
-	case o.drafted < 0 || o.drafted > mostDrafted:
-		return nil, fmt.Errorf("llm: look up %d tokens, must be 1 to %d: %w", o.drafted, mostDrafted, compute.ErrArgument)
+	}
+	if err := o.checkAhead(); err != nil {
+		return nil, err
 	}
 	if err := o.sampling.check(); err != nil {
 		return nil, err
@@ -217,7 +209,7 @@ type generation struct {
 }
 
 func newGeneration(m *Model, o *generateOptions, prompt []int32) *generation {
-	g := &generation{generateOptions: o, model: m, output: o.sampling.output(o.logProbs >= 0 || o.rules != nil), choice: newSampler(o.sampling),
+	g := &generation{generateOptions: o, model: m, output: o.sampling.output(o.logProbs >= 0 || o.rules != nil), choice: newSampler(o.sampling, choiceStream),
 		answer: &answer{stop: o.stop, stream: m.text.NewStream()}, all: slices.Clone(prompt)}
 	if o.rules != nil {
 		g.form = grammar.NewMatcher(o.rules, m.words())
@@ -231,12 +223,17 @@ func newGeneration(m *Model, o *generateOptions, prompt []int32) *generation {
 	return g
 }
 
-// next chooses the token after all so far, and appends it.
-func (g *generation) next(n *decoder.Next, context int) (Token, error) {
+// next chooses the token after all so far, and appends it. If one was drawn for its place from another distribution, that is given.
+func (g *generation) next(n *decoder.Next, context int, drawn int32, from *distribution) (Token, error) {
 	full := len(g.all) >= context && !g.shift // no room after it
 	var t Token
 	var err error
-	if t.ID, err = g.choice.pick(n, g.all); err != nil {
+	if from == nil {
+		t.ID, err = g.choice.pick(n, g.all)
+	} else {
+		t.ID, err = g.choice.verify(n, g.all, drawn, from)
+	}
+	if err != nil {
 		return t, err
 	}
 	if g.logProbs >= 0 {
@@ -267,26 +264,6 @@ func (g *generation) next(n *decoder.Next, context int) (Token, error) {
 func (g *generation) forget() {
 	n := max((len(g.all)-g.shiftKeep)/2, 1)
 	g.all = slices.Delete(g.all, g.shiftKeep, g.shiftKeep+n)
-}
-
-// lookupTokens is how many of the latest tokens are looked up, if so many have come before.
-const lookupTokens = 3
-
-// draft is up to most tokens that may come next: what came after the last occurrence of the latest ones.
-func (g *generation) draft(most int) []int32 {
-	most = min(most, g.drafted)
-	if g.limited {
-		most = min(most, g.most-g.n-1) // the last comes without
-	}
-	for n := min(lookupTokens, len(g.all)-1); n > 0 && most > 0; n-- {
-		latest := g.all[len(g.all)-n:]
-		for at := len(g.all) - n - 1; at >= 0; at-- {
-			if slices.Equal(g.all[at:at+n], latest) {
-				return slices.Clone(g.all[at+n : min(at+n+most, len(g.all))])
-			}
-		}
-	}
-	return nil
 }
 
 // answer is the text so far that was not given out: parts of characters, and what may become a stop string.

@@ -88,7 +88,10 @@ type sampler struct {
 	Sampling
 	random *rand.Rand
 	allows func(token int32) bool // nil allows all
-	all    []candidate
+
+	all     []candidate
+	weights []weighted // of the latest distribution
+	taken   []float64  // by token, zeros between calls
 }
 
 type candidate struct {
@@ -96,17 +99,73 @@ type candidate struct {
 	logit float64
 }
 
-func newSampler(s Sampling) *sampler {
+// Streams of random numbers of one seed.
+const (
+	choiceStream = iota
+	draftStream
+)
+
+func newSampler(s Sampling, stream uint64) *sampler {
 	if s.PenaltyWindow == 0 {
 		s.PenaltyWindow = defaultPenaltyWindow
 	}
-	return &sampler{Sampling: s, random: rand.New(rand.NewPCG(s.Seed, 0))}
+	return &sampler{Sampling: s, random: rand.New(rand.NewPCG(s.Seed, stream))}
 }
 
-// pick chooses a token after those so far. Errors wrap [compute.ErrNotFinite] if the model has no largest logit.
+// pick chooses a token after those so far. Errors are those of distribution.
 func (s *sampler) pick(n *decoder.Next, tokens []int32) (int32, error) {
+	p, err := s.distribution(n, tokens)
+	if err != nil {
+		return 0, err
+	}
+	return s.draw(&p), nil
+}
+
+// verify chooses a token as pick does, where one was drawn from another distribution: that one as often as may be, else one from what the
+// other distribution has too little of. What it returns is distributed as what pick returns, whatever the other distribution is (Leviathan and
+// others, "Fast Inference from Transformers via Speculative Decoding", 2023, appendix A.1).
+func (s *sampler) verify(n *decoder.Next, tokens []int32, drawn int32, from *distribution) (int32, error) {
+	p, err := s.distribution(n, tokens)
+	if err != nil {
+		return 0, err
+	}
+	if s.random.Float64()*from.share(drawn) < p.share(drawn) {
+		return drawn, nil
+	}
+	if s.subtract(&p, from); p.sum == 0 {
+		return drawn, nil // the distributions are the same but for rounding
+	}
+	return s.draw(&p), nil
+}
+
+// distribution is what a token is drawn from.
+type distribution struct {
+	all  []weighted
+	sum  float64 // of the weights
+	best int32   // what has the largest weight
+}
+
+// weighted is a candidate that is drawn in proportion to its weight.
+type weighted struct {
+	id     int32
+	weight float64
+}
+
+// share is the probability of a token.
+func (d *distribution) share(token int32) float64 {
+	for _, c := range d.all {
+		if c.id == token {
+			return c.weight / d.sum
+		}
+	}
+	return 0
+}
+
+// distribution is that of the token after those so far, valid until the next call. Errors wrap [compute.ErrNotFinite] if the model has no largest logit, and
+// [compute.ErrUnsupported] if no token is allowed.
+func (s *sampler) distribution(n *decoder.Next, tokens []int32) (distribution, error) {
 	if n.Logits == nil {
-		return n.Indices[0], nil
+		return certain(n.Indices[0]), nil
 	}
 	s.all = s.all[:0]
 	for i, x := range n.Logits {
@@ -121,7 +180,7 @@ func (s *sampler) pick(n *decoder.Next, tokens []int32) (int32, error) {
 	}
 	if s.allows != nil {
 		if s.all = slices.DeleteFunc(s.all, func(c candidate) bool { return !s.allows(c.id) }); len(s.all) == 0 {
-			return 0, fmt.Errorf("llm: the vocabulary has no token that the JSON schema allows: %w", compute.ErrUnsupported)
+			return distribution{}, fmt.Errorf("llm: the vocabulary has no token that the JSON schema allows: %w", compute.ErrUnsupported)
 		}
 	}
 	best := s.all[0]
@@ -131,12 +190,23 @@ func (s *sampler) pick(n *decoder.Next, tokens []int32) (int32, error) {
 		}
 	}
 	if math.IsNaN(best.logit) || math.IsInf(best.logit, 0) {
-		return 0, fmt.Errorf("llm: the largest logit is %v: %w", best.logit, compute.ErrNotFinite)
+		return distribution{}, fmt.Errorf("llm: the largest logit is %v: %w", best.logit, compute.ErrNotFinite)
 	}
 	if s.Temperature == 0 {
-		return best.id, nil
+		return certain(best.id), nil
 	}
-	return s.draw(s.filtered(best.logit), best), nil
+	d := distribution{all: s.weights[:0], best: best.id}
+	for _, c := range s.filtered(best.logit) {
+		w := math.Exp((c.logit - best.logit) / s.Temperature)
+		d.all, d.sum = append(d.all, weighted{c.id, w}), d.sum+w
+	}
+	s.weights = d.all
+	return d, nil
+}
+
+// certain is the distribution of one token alone.
+func certain(token int32) distribution {
+	return distribution{[]weighted{{token, 1}}, 1, token}
 }
 
 // penalise changes the logits, which are those of all tokens.
@@ -187,19 +257,38 @@ func (s *sampler) filtered(best float64) []candidate {
 	return all
 }
 
-func (s *sampler) draw(all []candidate, best candidate) int32 {
-	sum := 0.0
-	for i := range all {
-		all[i].logit = math.Exp((all[i].logit - best.logit) / s.Temperature)
-		sum += all[i].logit
-	}
-	at := s.random.Float64() * sum
-	for _, c := range all {
-		if at -= c.logit; at < 0 {
+func (s *sampler) draw(d *distribution) int32 {
+	at := s.random.Float64() * d.sum
+	for _, c := range d.all {
+		if at -= c.weight; at < 0 {
 			return c.id
 		}
 	}
-	return best.id // rounding has left nothing
+	return d.best // rounding has left nothing
+}
+
+// subtract makes weights of what the probabilities of d exceed those of another distribution by.
+func (s *sampler) subtract(d, other *distribution) {
+	for _, c := range other.all {
+		if missing := int(c.id) + 1 - len(s.taken); missing > 0 {
+			s.taken = append(s.taken, make([]float64, missing)...)
+		}
+		s.taken[c.id] = c.weight / other.sum
+	}
+	sum, most := 0.0, 0.0
+	for i := range d.all {
+		c := &d.all[i]
+		if c.weight /= d.sum; int(c.id) < len(s.taken) {
+			c.weight = max(c.weight-s.taken[c.id], 0)
+		}
+		if sum += c.weight; c.weight > most {
+			most, d.best = c.weight, c.id
+		}
+	}
+	d.sum = sum
+	for _, c := range other.all {
+		s.taken[c.id] = 0
+	}
 }
 
 // logProbs are the logarithm of a token's probability, and the most likely tokens.

@@ -21,7 +21,7 @@ func logs(p ...float64) []float32 {
 // shares are how often each token is drawn.
 func shares(t *testing.T, s Sampling, n *decoder.Next, tokens []int32) map[int32]float64 {
 	require.NoError(t, s.check())
-	choice := newSampler(s)
+	choice := newSampler(s, choiceStream)
 	const draws = 20000
 	out := map[int32]float64{}
 	for range draws {
@@ -67,6 +67,53 @@ func TestSampling(t *testing.T) {
 	require.InDelta(t, 1.0/3, got[4], 0.02)
 }
 
+// TestVerify has tokens that were drawn from another distribution: what is chosen has the model's, and as many as may be are accepted.
+func TestVerify(t *testing.T) {
+	model := logs(0.1, 0.4, 0.05, 0.25, 0.2)
+	for _, c := range []struct {
+		name    string
+		s       Sampling
+		draft   []float32
+		indices []int32
+	}{
+		{"the same", Sampling{Temperature: 1}, model, nil},
+		{"other shares", Sampling{Temperature: 1}, logs(0.3, 0.1, 0.3, 0.2, 0.1), nil},
+		{"more tokens", Sampling{Temperature: 1}, logs(0.1, 0.3, 0.1, 0.1, 0.1, 0.3), nil},
+		{"fewer tokens", Sampling{Temperature: 1}, logs(0.7, 0.3), nil},
+		{"a temperature", Sampling{Temperature: 0.7}, logs(0.2, 0.2, 0.2, 0.2, 0.2), nil},
+		{"other likely ones", Sampling{Temperature: 1, TopK: 2}, logs(0.1, 0.2, 0.3, 0.35, 0.05), nil},
+		{"none in common", Sampling{Temperature: 1, TopK: 2}, logs(0.4, 0.1, 0.4, 0.05, 0.05), nil},
+		{"found by a device", Sampling{Temperature: 1, TopK: 3}, logs(0.5, 0.3, 0.2), []int32{3, 0, 4}},
+		{"top-p", Sampling{Temperature: 1, TopP: 0.6}, logs(0.2, 0.3, 0.3, 0.1, 0.1), nil},
+		{"greedy, the same", Sampling{}, model, nil},
+		{"greedy, another", Sampling{}, logs(0.1, 0.2, 0.3, 0.2, 0.1), nil},
+	} {
+		want := shares(t, c.s, &decoder.Next{Logits: model}, nil)
+		other := shares(t, c.s, &decoder.Next{Logits: c.draft, Indices: c.indices}, nil)
+		choice, drafted := newSampler(c.s, choiceStream), newSampler(c.s, draftStream)
+		const draws = 20000
+		got, accepted, possible := map[int32]float64{}, 0.0, 0.0
+		for range draws {
+			q, err := drafted.distribution(&decoder.Next{Logits: c.draft, Indices: c.indices}, nil)
+			require.NoError(t, err)
+			token := drafted.draw(&q)
+			chosen, err := choice.verify(&decoder.Next{Logits: model}, nil, token, &q)
+			require.NoError(t, err)
+			if got[chosen] += 1.0 / draws; chosen == token {
+				accepted += 1.0 / draws
+			}
+		}
+		for token := range int32(6) {
+			require.InDelta(t, want[token], got[token], 0.02, "%s: token %d of %v", c.name, token, got)
+			possible += min(want[token], other[token])
+		}
+		require.InDelta(t, possible, accepted, 0.02, c.name)
+	}
+	q := certain(1)
+	_, err := newSampler(Sampling{Temperature: 1}, choiceStream).verify(&decoder.Next{Logits: []float32{float32(math.NaN())}}, nil, 1, &q)
+	require.ErrorIs(t, err, compute.ErrNotFinite)
+}
+
 func TestSamplingOutput(t *testing.T) {
 	for _, c := range []struct {
 		s             Sampling
@@ -82,7 +129,7 @@ func TestSamplingOutput(t *testing.T) {
 func TestSamplingSeeds(t *testing.T) {
 	n := &decoder.Next{Logits: make([]float32, 50)}
 	draws := func(seed uint64) (out []int32) {
-		s := newSampler(Sampling{Temperature: 1, Seed: seed})
+		s := newSampler(Sampling{Temperature: 1, Seed: seed}, choiceStream)
 		for range 20 {
 			token, err := s.pick(n, nil)
 			require.NoError(t, err)
@@ -101,12 +148,12 @@ func TestSamplingErrors(t *testing.T) {
 		require.ErrorIs(t, s.check(), compute.ErrArgument, "%+v", s)
 	}
 	bad := float32(nan)
-	_, err := newSampler(Sampling{Temperature: 1}).pick(&decoder.Next{Logits: []float32{bad, bad}}, nil)
+	_, err := newSampler(Sampling{Temperature: 1}, choiceStream).pick(&decoder.Next{Logits: []float32{bad, bad}}, nil)
 	require.ErrorIs(t, err, compute.ErrNotFinite)
-	_, err = newSampler(Sampling{Temperature: 1}).pick(&decoder.Next{Logits: []float32{0, float32(math.Inf(1))}}, nil)
+	_, err = newSampler(Sampling{Temperature: 1}, choiceStream).pick(&decoder.Next{Logits: []float32{0, float32(math.Inf(1))}}, nil)
 	require.ErrorIs(t, err, compute.ErrNotFinite)
 	for range 20 { // one that is none does not stand in the way
-		token, err := newSampler(Sampling{Temperature: 1, TopK: 2}).pick(&decoder.Next{Logits: []float32{bad, 1}}, nil)
+		token, err := newSampler(Sampling{Temperature: 1, TopK: 2}, choiceStream).pick(&decoder.Next{Logits: []float32{bad, 1}}, nil)
 		require.NoError(t, err)
 		require.EqualValues(t, 1, token)
 	}

@@ -259,7 +259,7 @@ func (s *Scheduler) submit(ctx context.Context, opts []GenerateOption, prompt pr
 		return nil, fmt.Errorf("llm: %w", err)
 	}
 	if o.drafted > 0 {
-		return nil, fmt.Errorf("llm: a scheduler that looks tokens up, use a session: %w", compute.ErrUnsupported)
+		return nil, fmt.Errorf("llm: a scheduler that computes tokens ahead, use a session: %w", compute.ErrUnsupported)
 	}
 	r := &request{generation: newGeneration(s.weights.model, o, tokens), ready: make(chan struct{}, 1)}
 	s.mu.Lock()

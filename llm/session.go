@@ -102,8 +102,9 @@ type Stats struct {
 	Known    int           // of these, tokens that the session had computed before
 	Prefill  time.Duration // for the others
 	Steps    int           // of the network after the prompt, for a token each and its draft
-	Decoding time.Duration // for these
-	Drafted  int           // tokens that [WithLookup] expected
+	Decoding time.Duration // for these, and drafts
+	Drafting time.Duration // of this, for what [WithDraft] takes
+	Drafted  int           // tokens that [WithLookup] or [WithDraft] expected
 	Accepted int           // of these, tokens that were chosen
 }
 
@@ -182,6 +183,13 @@ func (s *Session) sequence(ctx context.Context, opts []GenerateOption, prompt pr
 		if err == nil {
 			tokens, err = prompt(o)
 		}
+		if err == nil && o.draft != nil {
+			if !o.draft.busy.CompareAndSwap(false, true) {
+				yield(Token{}, fmt.Errorf("llm: the draft's session is in use: %w", compute.ErrInFlight))
+				return
+			}
+			defer o.draft.busy.Store(false)
+		}
 		if err == nil {
 			err = s.generate(ctx, tokens, o, yield)
 		}
@@ -197,31 +205,46 @@ func (s *Session) generate(ctx context.Context, prompt []int32, o *generateOptio
 		return err
 	}
 	g := newGeneration(s.weights.model, o, prompt)
+	var smaller *drafter
+	if o.drafting {
+		var err error
+		if smaller, err = s.newDrafter(g); err != nil {
+			return err
+		}
+	}
 	known := s.keep(prompt)
 	s.stats = Stats{Prompt: len(prompt), Known: known}
+	if smaller != nil {
+		start := time.Now()
+		err := smaller.prefill(ctx, prompt)
+		if s.stats.Prefill = time.Since(start); err != nil {
+			return err
+		}
+	}
 	took := &s.stats.Prefill
-	var draft []int32
+	var d draft
 	for {
 		start := time.Now()
-		next, err := s.feed(ctx, g.output, g.all[known:], draft)
+		next, err := s.feed(ctx, g.output, g.all[known:], d.tokens)
 		*took += time.Since(start)
 		if err != nil {
 			return err
 		}
 		if took == &s.stats.Decoding {
 			s.stats.Steps++
-			s.stats.Drafted += len(draft)
+			s.stats.Drafted += len(d.tokens)
 		}
 		took = &s.stats.Decoding
 		for i, n := range next {
-			t, err := g.next(n, s.context)
+			drawn, from := d.at(i)
+			t, err := g.next(n, s.context, drawn, from)
 			if err != nil {
 				return err
 			}
 			if !yield(t, nil) || t.Finish != Unfinished {
 				return nil
 			}
-			if i == len(draft) || t.ID != draft[i] {
+			if i == len(d.tokens) || t.ID != d.tokens[i] {
 				break
 			}
 			s.stats.Accepted++
@@ -229,9 +252,20 @@ func (s *Session) generate(ctx context.Context, prompt []int32, o *generateOptio
 		if len(g.all) > s.context {
 			g.forget()
 		}
-		draft = nil
-		if known = s.keep(g.all); known == len(g.all)-1 {
-			draft = g.draft(min(s.context-len(g.all), s.engine.Chunk()-1))
+		d = draft{}
+		if known = s.keep(g.all); known < len(g.all)-1 {
+			continue
+		}
+		most := g.ahead(min(s.context-len(g.all), s.engine.Chunk()-1))
+		if smaller == nil {
+			d = g.lookUp(most)
+			continue
+		}
+		start = time.Now()
+		d, err = smaller.draft(ctx, most)
+		drafting := time.Since(start)
+		if s.stats.Drafting, s.stats.Decoding = s.stats.Drafting+drafting, s.stats.Decoding+drafting; err != nil {
+			return err
 		}
 	}
 }

@@ -39,6 +39,8 @@ type llmFlags struct {
 	repeat              int
 	perplexity          string
 	lookup, keep        int
+	draft               string
+	ahead               int
 	lora                []string
 	quantise            string
 }
@@ -64,11 +66,15 @@ half of each is context.`,
   wavelane llm model.gguf --bench --device cpu
   wavelane llm model.gguf --perplexity text.txt
   wavelane llm model.gguf --info
-  wavelane llm folder --quantise q8_0`,
+  wavelane llm folder --quantise q8_0
+  wavelane llm model.gguf --draft smaller.gguf --ahead 7`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, files []string) error {
 			if f.tokens < 0 || f.context < 1 || f.benchPrompt < 0 || f.benchN < 0 || f.benchPrompt+f.benchN < 1 || f.repeat < 1 {
 				return usagef("-n %d, --ctx %d, --pp %d, --tg %d, --repeat %d: out of range", f.tokens, f.context, f.benchPrompt, f.benchN, f.repeat)
+			}
+			if f.draft != "" && (f.measure || f.perplexity != "") {
+				return usagef("--draft with --bench or --perplexity, which have no answer")
 			}
 			if !c.Flags().Changed("seed") {
 				f.sampling.Seed = rand.Uint64()
@@ -97,6 +103,8 @@ half of each is context.`,
 	c.Flags().BoolVar(&f.measure, "bench", false, "measure")
 	c.Flags().StringVar(&f.perplexity, "perplexity", "", "compute the perplexity of the text in a `file`")
 	c.Flags().IntVar(&f.lookup, "lookup", 0, "compute this `number` of tokens ahead, where the latest ones have come before")
+	c.Flags().StringVar(&f.draft, "draft", "", "`file` of a smaller model with the same vocabulary, which computes tokens ahead")
+	c.Flags().IntVar(&f.ahead, "ahead", 3, "with --draft, this `number` of tokens")
 	c.Flags().IntVar(&f.keep, "keep", -1, "go on where the context is full, with its first `tokens` and the newer half of the others")
 	c.Flags().IntVar(&f.benchPrompt, "pp", 512, "with --bench, `tokens` of the prompt; with --perplexity, of a part")
 	c.Flags().IntVar(&f.benchN, "tg", 128, "with --bench, `tokens` after it")
@@ -182,7 +190,26 @@ func (f *llmFlags) do(ctx context.Context, in io.Reader, out, errOut io.Writer, 
 		return f.measured(ctx, out, s, dev.Info().Name, info)
 	}
 	f.raw = f.raw || info.ChatTemplate == ""
-	return f.talk(ctx, in, out, errOut, s)
+	if f.draft == "" {
+		return f.talk(ctx, in, out, errOut, s)
+	}
+	draft, err := llm.Open(f.draft)
+	if err != nil {
+		return err
+	}
+	defer draft.Close()
+	fmt.Fprintf(errOut, "draft: %s\n", describeModel(draft.Info()))
+	smaller, err := draft.Load(ctx, dev)
+	if err != nil {
+		return err
+	}
+	defer smaller.Close()
+	ahead, err := smaller.NewSession(ctx, append(opts, llm.WithContext(min(size, draft.Info().Context)))...)
+	if err != nil {
+		return err
+	}
+	defer ahead.Close()
+	return f.talk(ctx, in, out, errOut, s, llm.WithDraft(ahead, f.ahead))
 }
 
 // scaledPath is a path with a number after it, 1 if there is none.
@@ -196,13 +223,13 @@ func scaledPath(s string) (string, float32) {
 }
 
 // talk answers one message, or those of the input.
-func (f *llmFlags) talk(ctx context.Context, in io.Reader, out, errOut io.Writer, s *llm.Session) error {
+func (f *llmFlags) talk(ctx context.Context, in io.Reader, out, errOut io.Writer, s *llm.Session, more ...llm.GenerateOption) error {
 	var talk []llm.Message
 	if f.system != "" {
 		talk = append(talk, llm.Message{Role: "system", Content: f.system})
 	}
 	if f.prompt != "" {
-		_, err := f.answer(ctx, out, errOut, s, append(talk, llm.Message{Role: "user", Content: f.prompt}))
+		_, err := f.answer(ctx, out, errOut, s, append(talk, llm.Message{Role: "user", Content: f.prompt}), more)
 		return err
 	}
 	first := len(talk) // of the messages that are not the system's
@@ -214,11 +241,11 @@ func (f *llmFlags) talk(ctx context.Context, in io.Reader, out, errOut io.Writer
 			continue
 		}
 		talk = append(talk, llm.Message{Role: "user", Content: lines.Text()})
-		text, err := f.answer(ctx, out, errOut, s, talk)
+		text, err := f.answer(ctx, out, errOut, s, talk, more)
 		for errors.Is(err, compute.ErrTooLarge) && len(talk) > first+2 {
 			fmt.Fprintln(errOut, "[the conversation is too long: its oldest message and the answer are left out]")
 			talk = slices.Delete(talk, first, first+2)
-			text, err = f.answer(ctx, out, errOut, s, talk)
+			text, err = f.answer(ctx, out, errOut, s, talk, more)
 		}
 		if err != nil {
 			return err
@@ -230,8 +257,8 @@ func (f *llmFlags) talk(ctx context.Context, in io.Reader, out, errOut io.Writer
 }
 
 // answer writes what the model says to the last message.
-func (f *llmFlags) answer(ctx context.Context, out, errOut io.Writer, s *llm.Session, talk []llm.Message) (string, error) {
-	opts := []llm.GenerateOption{llm.WithSampling(f.sampling), llm.WithStop(f.stop...)}
+func (f *llmFlags) answer(ctx context.Context, out, errOut io.Writer, s *llm.Session, talk []llm.Message, more []llm.GenerateOption) (string, error) {
+	opts := append([]llm.GenerateOption{llm.WithSampling(f.sampling), llm.WithStop(f.stop...)}, more...)
 	if f.tokens > 0 {
 		opts = append(opts, llm.WithMaxTokens(f.tokens))
 	}
@@ -258,8 +285,12 @@ func (f *llmFlags) answer(ctx context.Context, out, errOut io.Writer, s *llm.Ses
 	}
 	fmt.Fprintln(out)
 	st := s.Stats()
-	fmt.Fprintf(errOut, "[%s; prompt %d tokens, %d known, %s; answer %s]\n", finish, st.Prompt, st.Known, rate(st.Prompt-st.Known, st.Prefill),
-		rate(st.Steps+st.Accepted, st.Decoding))
+	ahead := ""
+	if st.Drafted > 0 {
+		ahead = fmt.Sprintf(", %d steps, %d of %d tokens ahead accepted", st.Steps, st.Accepted, st.Drafted)
+	}
+	fmt.Fprintf(errOut, "[%s; prompt %d tokens, %d known, %s; answer %s%s]\n", finish, st.Prompt, st.Known, rate(st.Prompt-st.Known, st.Prefill),
+		rate(st.Steps+st.Accepted, st.Decoding), ahead)
 	return text.String(), nil
 }
 

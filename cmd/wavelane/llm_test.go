@@ -59,6 +59,11 @@ func TestLLM(t *testing.T) {
 	status, out, errOut = call(t.Context(), "llm", file, "-p", "the thing the thing the", "-n", "200", "--ctx", "64", "--keep", "4", "--lookup", "4", "--device", "cpu")
 	require.Zero(t, status, errOut)
 	require.Regexp(t, `\[(limit|end of text); `, errOut)
+	plain, _, _ := strings.Cut(out, "\n")
+	status, out, errOut = call(t.Context(), "llm", file, "-p", "the thing the thing the", "-n", "30", "--device", "cpu", "--draft", file, "--ahead", "7")
+	require.Zero(t, status, errOut)
+	require.Regexp(t, `\[(limit|end of text); .*, \d+ steps, \d+ of \d+ tokens ahead accepted\]`, errOut)
+	require.True(t, strings.HasPrefix(plain, strings.TrimSpace(out)), "%q is not the beginning of %q", out, plain)
 	text := filepath.Join(t.TempDir(), "text.txt")
 	require.NoError(t, os.WriteFile(text, []byte(strings.Repeat("the thing and another ", 20)), 0o600))
 	status, out, errOut = call(t.Context(), "llm", file, "--perplexity", text, "--pp", "16", "--device", "cpu")
@@ -77,6 +82,9 @@ func TestLLM(t *testing.T) {
 		{1, "none.txt", []string{file, "--perplexity", "none.txt", "--device", "cpu"}},
 		{2, "--pp 1", []string{file, "--perplexity", text, "--pp", "1", "--device", "cpu"}},
 		{2, "--pp 0", []string{file, "--pp", "0", "--tg", "0"}},
+		{1, "none.gguf", []string{file, "-p", "x", "--draft", "none.gguf", "--device", "cpu"}},
+		{1, "64 tokens ahead", []string{file, "-p", "x", "--draft", file, "--ahead", "64", "--device", "cpu"}},
+		{2, "--draft", []string{file, "--bench", "--draft", file}},
 		{1, "top-p", []string{file, "-p", "x", "--top-p", "2", "--device", "cpu"}},
 		{1, "in a context of 8", []string{file, "-p", strings.Repeat("x", 50), "--ctx", "8", "--device", "cpu"}},
 	} {

@@ -40,6 +40,7 @@ const (
 	unknownToken = 2
 	controlToken = 3
 	userToken    = 4
+	unusedToken  = 5
 	byteToken    = 6
 )
 
@@ -153,6 +154,15 @@ func (t *Tokenizer) readEnds(f *gguf.File) error {
 
 // Len is the number of tokens.
 func (t *Tokenizer) Len() int { return len(t.pieces) }
+
+// Same reports whether tokens stand for the same in both, up to tokens at the end of the longer one that are never used.
+func (t *Tokenizer) Same(o *Tokenizer) bool {
+	if len(t.pieces) > len(o.pieces) {
+		t, o = o, t
+	}
+	n := len(t.pieces)
+	return slices.Equal(t.pieces, o.pieces[:n]) && !slices.ContainsFunc(o.kinds[n:], func(kind int32) bool { return kind != unusedToken })
+}
 
 // Wraps reports whether texts are put between two tokens.
 func (t *Tokenizer) Wraps() bool { return t.sep >= 0 }

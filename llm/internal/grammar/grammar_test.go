@@ -204,6 +204,28 @@ func TestWalks(t *testing.T) {
 }
 
 // TestManyStates follows a text whose states are more than are kept.
+// TestSave goes on in two ways from one place, many times.
+func TestSave(t *testing.T) {
+	g, err := Schema([]byte(`true`))
+	require.NoError(t, err)
+	m := NewMatcher(g, letters)
+	for _, b := range []byte("[[1, ") {
+		restore := m.Save()
+		for range 2 * mostStates { // so many that states are forgotten, where there are so many
+			if m.Allows('[') {
+				require.True(t, m.Advance('['))
+			}
+		}
+		restore()
+		require.True(t, m.Advance(int32(b)), "%c", b)
+	}
+	require.False(t, m.Allows(']'))
+	for _, b := range []byte("2]]") {
+		require.True(t, m.Advance(int32(b)), "%c", b)
+	}
+	require.True(t, m.Complete())
+}
+
 func TestManyStates(t *testing.T) {
 	g, err := Schema([]byte(`true`))
 	require.NoError(t, err)

@@ -95,6 +95,12 @@ func (m *Matcher) Advance(token int32) bool {
 	return true
 }
 
+// Save returns a function that goes back to where the text is now.
+func (m *Matcher) Save() (restore func()) {
+	s := m.state
+	return func() { m.state = s }
+}
+
 func (m *Matcher) step(s *state, b byte) *state {
 	if s.next == nil {
 		s.next = new([256]*state)

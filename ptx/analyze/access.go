@@ -198,7 +198,9 @@ func (m *machine) effects(st *state, i int, here []presence, frames []frame) {
 		}
 		return
 	case ir.Call:
-		st.local = nil
+		if m.localEscapes() {
+			st.local = nil
+		}
 		m.synchronise(st)
 		return
 	case ir.System:

@@ -145,3 +145,41 @@ func TestOldVersions(t *testing.T) {
 		require.Equal(t, want, n, code)
 	}
 }
+
+// TestLocalAcrossCalls: a function that has no address in local memory leaves a loop's counter there as it is; one that has may write the
+// number of the thread into it, so that not all come to the barrier.
+func TestLocalAcrossCalls(t *testing.T) {
+	const src = `.version 8.0
+.target sm_80
+.address_size 64
+.func write(.param .b64 to) {
+	.reg .b64 %rd<2>; .reg .b32 %r<2>;
+	ld.param.u64 %rd1, [to]; mov.u32 %r1, %tid.x; st.u32 [%rd1], %r1; ret;
+}
+.entry k(.param .u64 out, .param .u32 n) .reqntid 64, 1, 1 {
+	.reg .pred %p<2>; .reg .b32 %r<4>; .reg .b64 %rd<5>;
+	.local .align 8 .b8 depot[16];
+	mov.u64 %rd1, depot; cvta.local.u64 %rd1, %rd1;
+	ld.param.u64 %rd2, [out]; st.u64 [%rd1], %rd2; ld.param.u32 %r1, [n]; st.u32 [%rd1+8], %r1;
+again:
+	ld.u32 %r2, [%rd1+8]; setp.eq.u32 %p1, %r2, 0; @%p1 bra done;
+	bar.sync 0;
+	mov.u32 %r3, %tid.x; mad.wide.u32 %rd3, %r3, 4, %rd2; add.u64 %rd4, %rd1, 8;
+	{ .param .b64 to; st.param.b64 [to], POINTER; call.uni write, (to); }
+	ld.u32 %r2, [%rd1+8]; shr.u32 %r2, %r2, 1; st.u32 [%rd1+8], %r2; bra again;
+done:
+	ret;
+}
+`
+	for pointer, want := range map[string]string{"%rd3": "", "%rd4": "BarrierUnderDivergence"} {
+		m, err := parse.Module("test.ptx", []byte(strings.Replace(src, "POINTER", pointer, 1)))
+		require.NoError(t, err)
+		r, err := analyze.Module(m, analyze.Options{BugsOnly: true})
+		require.NoError(t, err)
+		classes := ""
+		for _, f := range r.Findings {
+			classes += string(f.Class)
+		}
+		require.Equal(t, want, classes, pointer)
+	}
+}

@@ -93,6 +93,46 @@ func (m *machine) recall(st *state, in *ir.Instr, a *vec, part int) *vec {
 	})}
 }
 
+// localEscapes tells whether others may have an address in the function's local memory: whether a register that was computed from one is
+// stored, or passed to a function. Otherwise a call leaves local memory as it is.
+func (m *machine) localEscapes() bool { return m.escapes() }
+
+func (m *machine) findEscapes() bool {
+	from := map[ir.Reg]bool{} // registers computed from an address in local memory
+	local := func(o *ir.Operand) (yes bool) {
+		o.Regs(func(r ir.Reg) { yes = yes || from[r] })
+		for _, e := range append([]ir.Operand{*o}, o.Elems...) {
+			v := m.vars[e.Sym]
+			yes = yes || v != nil && v.Space == ir.LocalSpace
+		}
+		return yes
+	}
+	for more := true; more; {
+		more = false
+		for i := range m.f.Body {
+			in := &m.f.Body[i]
+			kind := in.Kind()
+			for a := range in.Args {
+				o := &in.Args[a]
+				switch {
+				case in.Role(a) == ir.Write && o.Kind != ir.AddrOperand || !local(o):
+					continue
+				case o.Kind == ir.AddrOperand && (kind == ir.Load || kind == ir.Store || kind == ir.Fetch):
+					continue // what lies there is no address in local memory, or that was stored
+				case kind != ir.Arithmetic && kind != ir.Carry && kind != ir.Move && kind != ir.SetPred:
+					return true
+				}
+				in.Regs(func(r ir.Reg, role ir.Role) {
+					if role != ir.Read && !from[r] {
+						from[r], more = true, true
+					}
+				})
+			}
+		}
+	}
+	return false
+}
+
 // mergeLocal is what both states know of local memory.
 func (m *machine) mergeLocal(a, b *state, onlyA []bool, split level) map[place]kept {
 	out := map[place]kept{}

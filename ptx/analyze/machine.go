@@ -3,6 +3,7 @@ package analyze
 import (
 	"maps"
 	"slices"
+	"sync"
 
 	"github.com/wavelane/wavelane/ptx/flow"
 	"github.com/wavelane/wavelane/ptx/ir"
@@ -87,11 +88,13 @@ type machine struct {
 	seen       observations
 	done       bool // walked to the end
 	pointerSet map[string]bool
+	escapes    func() bool // see localEscapes
 }
 
 func newMachine(mod *ir.Module, f *ir.Func, g *flow.Graph, o *Options, dims [3]int) *machine {
 	m := &machine{mod: mod, f: f, g: g, o: o, dims: dims, threads: dims[0] * dims[1] * dims[2], symbols: map[string]*symbol{},
 		vars: map[string]*ir.Var{}}
+	m.escapes = sync.OnceValue(m.findEscapes)
 	m.seen = newObservations(len(f.Body))
 	for _, list := range [][]ir.Var{mod.Vars, f.Vars} {
 		for i := range list {

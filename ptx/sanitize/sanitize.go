@@ -78,6 +78,9 @@ func (t Tools) Checks() sim.Checks {
 	if t&Racecheck != 0 {
 		c |= sim.CheckRace | sim.CheckAsync
 	}
+	if t&Synccheck != 0 {
+		c |= sim.CheckAsync // with any check, lanes that a shuffle reads from have to take part
+	}
 	if t&Initcheck != 0 {
 		c |= sim.CheckInit
 	}
@@ -128,8 +131,11 @@ type key struct {
 // NewReport returns a report without errors.
 func NewReport(t Tools) *Report { return &Report{Tools: t} }
 
-// Add adds a fault. It returns true: a launch goes on after it, see [sim.Config].
+// Add adds a fault, unless it is of a check that comes with another tool's. It returns true: a launch goes on after it, see [sim.Config].
 func (r *Report) Add(f *sim.Fault) bool {
+	if ToolOf(f) == Racecheck && r.Tools&Racecheck == 0 {
+		return true
+	}
 	k := key{kind: f.Kind, kernel: f.Kernel, at: f.Pos}
 	switch {
 	case f.Other != nil && f.Kind == sim.Uninitialized: // one read of what nobody wrote is one error, whatever becomes of the value

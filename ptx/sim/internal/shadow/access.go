@@ -209,10 +209,10 @@ func (d *Races) Reads(w *Warp, g *Groups, h *History, off *[warpSize]uint64, siz
 				continue
 			}
 			f, more := &cl.first, cl.more
-			same := f.time == w.epoch && f.warp == w.id && f.at == at && f.mode == 0
+			known := f.time == w.epoch && f.warp == w.id && f.mode == 0 && (f.at == at || f.lanes&lanes == lanes)
 			switch {
 			case more.none():
-				if same {
+				if known {
 					f.lanes |= lanes
 					continue
 				}
@@ -223,12 +223,13 @@ func (d *Races) Reads(w *Warp, g *Groups, h *History, off *[warpSize]uint64, siz
 			case more.bytes != nil:
 				return false
 			case more.writes || f.mode&writes != 0:
-			case same:
+			case known:
 				f.lanes |= lanes
 				continue
 			default:
-				if n := len(more.list); n > 0 {
-					if f = &more.list[n-1]; f.time == w.epoch && f.warp == w.id && f.at == at && f.mode == 0 {
+				if n := len(more.list); n > 0 && more.warps>>(w.id&63)&1 != 0 {
+					f = &more.list[n-1]
+					if f.time == w.epoch && f.warp == w.id && f.mode == 0 && (f.at == at || f.lanes&lanes == lanes) {
 						f.lanes |= lanes
 						continue
 					}
@@ -242,10 +243,23 @@ func (d *Races) Reads(w *Warp, g *Groups, h *History, off *[warpSize]uint64, siz
 	return true
 }
 
-// readBy notes that lanes read a cell, one by one. It returns false if something is unusual.
+// readBy notes that lanes read a cell. It returns false if something is unusual.
 func (d *Races) readBy(w *Warp, lanes uint32, v *view, cl *cell, from uint64, at int32, limit int) bool {
 	if cl.more != nil && cl.more.bytes != nil {
 		return false
+	}
+	t, writer := cl.time, cl.thread
+	if (t <= from || t <= v.all && writer/warpSize-w.lo < d.per || d.before(v, writer/warpSize, 1<<(writer%warpSize), t)) &&
+		cl.first.mode&writes == 0 && (cl.more == nil || !cl.more.writes) {
+		// They have seen the last write, and reads do not race with reads.
+		e := entry{w.epoch, w.id, lanes, at, 0}
+		if cl.stale(from) || cl.quiet(w, v, d.per) {
+			cl.first = e
+			cl.more.clear()
+			return true
+		}
+		d.add(w, v, cl, from, e, limit)
+		return true
 	}
 	for ; lanes != 0; lanes &= lanes - 1 {
 		if _, ok := d.touch(w, bits.TrailingZeros32(lanes), v, cl, from, 0, at, limit); !ok {
@@ -270,6 +284,14 @@ func (d *Races) Writes(w *Warp, lanes uint32, h *History, off *[warpSize]uint64,
 			cl := &cells[i]
 			if cl.more != nil && cl.more.bytes != nil {
 				return false
+			}
+			me := w.id*warpSize + uint32(lane)
+			if t := cl.time; (t <= from || cl.thread == me || t <= v.all && cl.thread/warpSize-w.lo < d.per) && cl.quiet(w, v, d.per) {
+				cl.time, cl.thread, cl.at, cl.first = w.epoch, me, at, entry{}
+				if cl.more != nil && (cl.more.latest != 0 || cl.more.observer != 0) {
+					cl.more.clear()
+				}
+				continue
 			}
 			if _, ok := d.touch(w, lane, v, cl, from, writes, at, 0); !ok {
 				return false

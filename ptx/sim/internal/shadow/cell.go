@@ -57,6 +57,7 @@ type accesses struct {
 	list   []entry
 	crowd  *crowd
 	latest uint64   // of all times in them
+	warps  uint64   // which warps are in the list, by their numbers' last six bits
 	alien  bool     // some are of other blocks than the list's first
 	writes bool     // some write
 	bytes  *[4]cell // or the cells of a word's bytes
@@ -168,8 +169,9 @@ func (d *Races) touch(w *Warp, lane int, v *view, cl *cell, from uint64, m mode,
 		!d.before(v, cl.thread/warpSize, 1<<(cl.thread%warpSize), t) {
 		return conflict(cl.thread, cl.at, writes), false
 	}
-	if cl.first.time <= from && cl.more.none() {
+	if cl.stale(from) {
 		cl.first = entry{}
+		cl.more.clear()
 	}
 	ordered := cl.quiet(w, v, d.per)
 	if m == writes { // weak
@@ -196,6 +198,11 @@ func (d *Races) touch(w *Warp, lane int, v *view, cl *cell, from uint64, m mode,
 	}
 	d.add(w, v, cl, from, e, limit)
 	return Conflict{}, true
+}
+
+// stale tells whether no access since the last write counts, but for those of bytes.
+func (cl *cell) stale(from uint64) bool {
+	return cl.first.time <= from && (cl.more == nil || cl.more.latest <= from && cl.more.bytes == nil)
 }
 
 // quiet tells quickly whether all accesses since the last write happened before: those of the own block, up to its last
@@ -279,7 +286,7 @@ func (d *Races) against(w *Warp, lane int, v *view, e *entry, from uint64, m mod
 	}
 }
 
-// add notes an access of one lane, which conflicts with nothing.
+// add notes an access of lanes, which conflicts with nothing.
 func (d *Races) add(w *Warp, v *view, cl *cell, from uint64, e entry, limit int) {
 	same := func(o *entry) bool {
 		if o.warp != e.warp || o.time != e.time || o.mode != e.mode {
@@ -288,7 +295,7 @@ func (d *Races) add(w *Warp, v *view, cl *cell, from uint64, e entry, limit int)
 		if o.at == e.at {
 			o.lanes |= e.lanes
 		}
-		return o.lanes&e.lanes != 0
+		return o.lanes&e.lanes == e.lanes
 	}
 	if same(&cl.first) {
 		return
@@ -302,7 +309,7 @@ func (d *Races) add(w *Warp, v *view, cl *cell, from uint64, e entry, limit int)
 		s = &accesses{}
 		cl.more = s
 	}
-	for i := len(s.list) - 1; i >= 0; i-- {
+	for i := len(s.list) - 1; i >= 0 && s.warps>>(e.warp&63)&1 != 0; i-- {
 		if same(&s.list[i]) {
 			return
 		}
@@ -327,12 +334,13 @@ func (d *Races) add(w *Warp, v *view, cl *cell, from uint64, e entry, limit int)
 
 func (s *accesses) include(e *entry) {
 	s.latest = max(s.latest, e.time)
+	s.warps |= 1 << (e.warp & 63)
 	s.writes = s.writes || e.mode&writes != 0
 }
 
 // summary computes anew what quick looks need.
 func (s *accesses) summary() {
-	s.latest, s.writes, s.alien = 0, false, true
+	s.latest, s.warps, s.writes, s.alien = 0, 0, false, true
 	for i := range s.list {
 		s.include(&s.list[i])
 	}

@@ -1,6 +1,7 @@
 package cudacorpus
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
@@ -51,22 +52,34 @@ type unit struct {
 	Shared, Scratch int
 }
 
-// compile translates files of a compiler's folder for several architectures, on all cores.
-func compile(t *testing.T, compiler string, files, architectures []string) []unit {
+// compile translates files of a folder for several architectures, with a compiler that Python calls, on all cores.
+func compile(t *testing.T, compiler, folder string, files, architectures []string) []unit {
 	t.Helper()
-	interpreter, out, folder := python(t, compiler), t.TempDir(), filepath.Join("testdata", compiler)
+	interpreter, out := python(t, compiler), t.TempDir()
 	script, err := filepath.Abs(filepath.Join("testdata", compiler+"_compile.py"))
 	require.NoError(t, err)
-	jobs, errs := min(runtime.NumCPU(), len(files)), make([]string, len(files))
-	var wg sync.WaitGroup
-	for j := range jobs {
+	var commands []*exec.Cmd
+	for j, jobs := 0, min(runtime.NumCPU(), len(files)); j < jobs; j++ {
 		args := []string{script, out, strings.Join(architectures, ",")}
 		for i := j; i < len(files); i += jobs {
 			args = append(args, files[i])
 		}
+		commands = append(commands, exec.CommandContext(t.Context(), interpreter, args...))
+	}
+	return compiled(t, folder, out, commands)
+}
+
+// compiled executes commands in a folder, on all cores, and reads the files that they have written to another.
+func compiled(t *testing.T, folder, out string, commands []*exec.Cmd) []unit {
+	t.Helper()
+	errs := make([]string, len(commands))
+	var wg sync.WaitGroup
+	cores := make(chan struct{}, runtime.NumCPU())
+	for j, cmd := range commands {
+		cmd.Dir = folder
 		wg.Go(func() {
-			cmd := exec.CommandContext(t.Context(), interpreter, args...)
-			cmd.Dir = folder
+			cores <- struct{}{}
+			defer func() { <-cores }()
 			if said, err := cmd.CombinedOutput(); err != nil {
 				errs[j] = err.Error() + ": " + string(said)
 			}
@@ -94,6 +107,27 @@ func compile(t *testing.T, compiler string, files, architectures []string) []uni
 	}
 	require.NotEmpty(t, units)
 	return units
+}
+
+// withClang translates files of testdata/cuda by clang, which knows of CUDA what testdata/clang says.
+func withClang(t *testing.T, level string, files, architectures []string) []unit {
+	t.Helper()
+	clang := cmp.Or(os.Getenv("CLANG"), "clang")
+	_, err := exec.LookPath(clang)
+	require.NoError(t, err, "scripts/setup test installs clang")
+	headers, err := filepath.Abs("testdata/clang")
+	require.NoError(t, err)
+	out := t.TempDir()
+	var commands []*exec.Cmd
+	for _, f := range files {
+		for _, arch := range architectures {
+			commands = append(commands, exec.CommandContext(t.Context(), clang, "-x", "cuda", "--cuda-device-only", "-nocudainc", "-nocudalib",
+				"--cuda-gpu-arch="+arch, "-Xclang", "-target-feature", "-Xclang", "+ptx70", "-std=c++17", "-Wno-pass-failed", "-S", level,
+				"-include", filepath.Join(headers, "cuda.h"), "-I", headers,
+				"-o", filepath.Join(out, strings.TrimSuffix(f, ".cu")+"."+arch+".ptx"), f))
+		}
+	}
+	return compiled(t, filepath.Join("testdata", "cuda"), out, commands)
 }
 
 // sources are the names of the files in a folder, sorted.

@@ -24,47 +24,88 @@ import (
 // whole tells that make proofs asks for everything; otherwise the seed draws some of the files.
 func whole() bool { return os.Getenv("WAVELANE_PROOFS") == "all" }
 
-// corpus is what the tests of a compiler have: units, and the runs of kernels in them.
-func corpus(t *testing.T, compiler, extension string, runs []run, architectures []string) ([]unit, []run) {
+// corpus is what of a folder is compiled, for which architectures, and the runs of kernels in it: all, or a part that the seed draws.
+func corpus(t *testing.T, folder, extension string, runs []run, architectures []string) ([]string, []string, []run) {
 	t.Helper()
-	files := sources(t, filepath.Join("testdata", compiler), extension)
-	if !whole() {
-		rng := ptxtest.Random(t)
-		rng.Shuffle(len(files), func(i, j int) { files[i], files[j] = files[j], files[i] })
-		files, architectures = files[:(len(files)+2)/3], architectures[:2]
-	}
-	has := func(name string) bool { return slices.Contains(files, name+extension) }
+	files := sources(t, filepath.Join("testdata", folder), extension)
 	for _, f := range files {
 		require.True(t, slices.ContainsFunc(runs, func(r run) bool { return r.file+extension == f }), "nobody runs a kernel of %s", f)
 	}
-	runs = slices.DeleteFunc(slices.Clone(runs), func(r run) bool { return !has(r.file) })
-	return compile(t, compiler, files, architectures), runs
+	files, architectures = part(t, files, architectures)
+	return files, architectures, of(runs, files, extension)
+}
+
+// part is what go test takes of files and architectures: a third of the files, and the first two architectures.
+func part(t *testing.T, files, architectures []string) ([]string, []string) {
+	t.Helper()
+	if whole() {
+		return files, architectures
+	}
+	rng := ptxtest.Random(t)
+	rng.Shuffle(len(files), func(i, j int) { files[i], files[j] = files[j], files[i] })
+	return files[:(len(files)+2)/3], architectures[:2]
+}
+
+// of are the runs of kernels in files.
+func of(runs []run, files []string, extension string) []run {
+	return slices.DeleteFunc(slices.Clone(runs), func(r run) bool { return !slices.Contains(files, r.file+extension) })
 }
 
 // TestCUDA: what NVRTC makes of CUDA C computes what it has to, with every check on several schedules, and the analyser has nothing to
 // object to.
 func TestCUDA(t *testing.T) {
-	units, runs := corpus(t, "cuda", ".cu", cudaRuns, []string{"compute_90", "compute_75", "compute_70", "compute_80", "compute_120"})
-	execute(t, units, runs)
-	assemble(t, tool(t, "cuda", "nvidia/cuda_nvcc/bin/ptxas"), units)
+	files, architectures, runs := corpus(t, "cuda", ".cu", cudaRuns, nvrtcArchitectures)
+	units := compile(t, "cuda", filepath.Join("testdata", "cuda"), files, architectures)
+	f := figures{}
+	execute(t, units, runs, f)
+	assemble(t, ptxas(t), units, f)
+	f.record(t, "CUDA C, by NVRTC")
+}
+
+// TestClang: so does what clang makes of the files that have no need of NVIDIA's headers, optimised or not.
+func TestClang(t *testing.T) {
+	files, architectures := part(t, slices.Clone(clangFiles), []string{"sm_80", "sm_75", "sm_86"})
+	for level, title := range map[string]string{"-O0": "CUDA C, by clang, not optimised", "-O2": "CUDA C, by clang, optimised"} {
+		t.Run(level, func(t *testing.T) {
+			units, f := withClang(t, level, files, architectures), figures{}
+			execute(t, units, of(cudaRuns, files, ".cu"), f)
+			assemble(t, ptxas(t), units, f)
+			f.record(t, title)
+		})
+	}
 }
 
 // TestTriton: so does what Triton makes of Python.
 func TestTriton(t *testing.T) {
-	units, runs := corpus(t, "triton", ".py", tritonRuns, []string{"compute_90", "compute_80", "compute_75", "compute_100", "compute_120"})
-	execute(t, units, runs)
-	assemble(t, tool(t, "triton", "triton/backends/nvidia/bin/ptxas-blackwell"), units)
+	files, architectures, runs := corpus(t, "triton", ".py", tritonRuns,
+		[]string{"compute_90", "compute_80", "compute_75", "compute_86", "compute_89", "compute_100", "compute_120"})
+	units := compile(t, "triton", filepath.Join("testdata", "triton"), files, architectures)
+	f := figures{}
+	execute(t, units, runs, f)
+	assemble(t, tool(t, "triton", "triton/backends/nvidia/bin/ptxas-blackwell"), units, f)
+	f.record(t, "Python, by Triton")
 }
 
+var (
+	nvrtcArchitectures = []string{"compute_90", "compute_75", "compute_70", "compute_80", "compute_86", "compute_89", "compute_100", "compute_120"}
+	// clangFiles include no header of NVIDIA's, or one that testdata/clang has.
+	clangFiles = []string{"histogram.cu", "physics.cu", "scan.cu", "sort.cu", "stencil.cu", "transform.cu"}
+)
+
+// ptxas is NVIDIA's assembler, as it comes with NVRTC.
+func ptxas(t *testing.T) string { return tool(t, "cuda", "nvidia/cuda_nvcc/bin/ptxas") }
+
 // execute runs and analyses kernels.
-func execute(t *testing.T, units []unit, runs []run) {
+func execute(t *testing.T, units []unit, runs []run, figures figures) {
 	t.Helper()
 	rng := ptxtest.Random(t)
 	schedules := 1
 	if whole() {
 		schedules = 4
 	}
-	executed, findings := 0, 0
+	for _, u := range units {
+		figures.of(u.arch).parsed++
+	}
 	for i := range runs {
 		r := &runs[i]
 		n := 0
@@ -73,20 +114,25 @@ func execute(t *testing.T, units []unit, runs []run) {
 				continue
 			}
 			n++
+			figure := figures.of(u.arch)
 			r := r.of(&u)
-			name := r.part + " " + r.kernel + " for " + u.arch
+			name, right := r.part+" "+r.kernel+" for "+u.arch, true
+			wrong := func(format string, args ...any) {
+				right = false
+				t.Errorf(name+", "+format, args...)
+			}
 			if err := r.execute(u.module, sanitize.All, 0, rng); err != nil {
-				t.Errorf("%s, without checks: %v", name, err)
+				wrong("without checks: %v", err)
 			}
 			for n := range schedules + 1 {
 				seed := uint64(n) * (1 + rng.Uint64N(1<<60))
 				if err := r.execute(u.module, 0, seed, rng); err != nil {
-					t.Errorf("%s, seed %d: %v", name, seed, err)
+					wrong("seed %d: %v", seed, err)
 				}
 			}
 			for _, known := range []bool{false, true} {
 				report := r.analysis(t, u.module, known)
-				findings += len(report.Findings)
+				figure.findings += len(report.Findings)
 				for _, f := range report.Findings {
 					t.Errorf("%s, launch known %v: %s: %s: %s (%s)", name, known, f.Pos, f.Class, f.Message, f.Instr)
 				}
@@ -94,20 +140,21 @@ func execute(t *testing.T, units []unit, runs []run) {
 			optimised, _, err := opt.Run(u.module, opt.Options{})
 			require.NoError(t, err)
 			if err := r.execute(optimised, 0, 0, rng); err != nil {
-				t.Errorf("%s, optimised: %v", name, err)
+				wrong("optimised: %v", err)
+			}
+			figure.executed++
+			if right {
+				figure.right++
 			}
 		}
 		require.Positive(t, n, "%s was not compiled", r.kernel)
-		executed += n
 	}
-	t.Logf("%d files parsed, %d kernels executed on %d schedules, %d findings", len(units), executed, schedules+1, findings)
 }
 
 // assemble gives every module to NVIDIA's assembler: as it was compiled, as it is printed, of which the machine code is the same, and
 // optimised.
-func assemble(t *testing.T, ptxas string, units []unit) {
+func assemble(t *testing.T, ptxas string, units []unit, figures figures) {
 	t.Helper()
-	equal := 0
 	for _, u := range units {
 		name := u.file + " " + u.part + " for " + u.arch
 		printed := u.module.String()
@@ -116,13 +163,23 @@ func assemble(t *testing.T, ptxas string, units []unit) {
 		require.Equal(t, printed, again.String(), name)
 		optimised, _, err := opt.Run(u.module, opt.Options{})
 		require.NoError(t, err, name)
-		want := code(t, ptxas, u.module, string(u.text))
-		require.Equal(t, want, code(t, ptxas, u.module, printed), "%s: machine code of what is printed", name)
-		require.Len(t, code(t, ptxas, u.module, optimised.String()), len(want), name)
-		equal += len(want)
+		want := code(t, ptxas, u.module, string(u.text)) // none where the file has nothing for the architecture
+		figure := figures.of(u.arch)
+		figure.functions += len(want)
+		have := code(t, ptxas, u.module, printed)
+		require.Len(t, have, len(want), name)
+		for f, c := range want {
+			if have[f] == c {
+				figure.same++
+			} else {
+				t.Errorf("%s: machine code of %s as it is printed is another", name, f)
+			}
+		}
+		figure.optimised += len(code(t, ptxas, u.module, optimised.String()))
 	}
-	require.Positive(t, equal)
-	t.Logf("ptxas makes the same of %d functions as they were and as they are printed", equal)
+	for arch, f := range figures {
+		require.Positive(t, f.functions, "sm_%d", arch)
+	}
 }
 
 // elfVersion is where in a file its e_version is.

@@ -35,7 +35,7 @@ func ballot[T any](v []T, f func(v T) bool) (m uint32) {
 	return m
 }
 
-func flag(b bool) uint32 {
+func bit(b bool) uint32 {
 	if b {
 		return 1
 	}
@@ -83,7 +83,7 @@ var threadRuns = []run{
 	}},
 	warps("votes", 0, small, func(v []int32, lane int) uint32 {
 		r := ballot(v, func(v int32) bool { return v > 0 })
-		r ^= flag(slices.Max(v) > 900)<<3 ^ flag(slices.Min(v) > -2000)<<7
+		r ^= bit(slices.Max(v) > 900)<<3 ^ bit(slices.Min(v) > -2000)<<7
 		if lane < 20 {
 			return r + uint32(v[(lane+7)%20]) + uint32(v[lane^1])*5
 		}

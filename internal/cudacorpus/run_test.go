@@ -123,11 +123,17 @@ func (b *buffer) compare(got []byte) error {
 	return nil
 }
 
-// covers tells whether the run is possible for an architecture such as compute_90.
-func (r *run) covers(arch string) bool {
-	n, err := strconv.Atoi(strings.TrimRight(strings.TrimPrefix(arch, "compute_"), "af"))
-	return err == nil && n >= r.least
+// capability is that of an architecture such as compute_90 or sm_90.
+func capability(arch string) int {
+	n, err := strconv.Atoi(arch[strings.Index(arch, "_")+1:])
+	if err != nil {
+		panic(err)
+	}
+	return n
 }
+
+// covers tells whether the run is possible for an architecture.
+func (r *run) covers(arch string) bool { return capability(arch) >= r.least }
 
 // of is the run of what a compiler made. A unit of Triton says itself what a launch takes: threads and shared memory, and two pointers
 // after the arguments, of memory for descriptors of tensors and for profiles.

@@ -1,0 +1,1 @@
+#define CUDART_INF_F __builtin_inff()

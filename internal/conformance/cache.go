@@ -82,6 +82,9 @@ func pagedCases(b *builder) {
 	b.paged("", pagedSizes{1, 2, 1, 256, 4, 9}, causal, brain, 35)
 	b.paged("", pagedSizes{3, 6, 2, 20, 8, 7}, compute.AttentionOptions{SoftCap: 3}, brain, 56, 2)
 	b.paged("", pagedSizes{4, 4, 2, 33, 17, 4}, compute.AttentionOptions{Causal: true, Window: 5, SoftCap: 2}, half, 60)
+	for _, t := range []attentionTypes{half, brain} {
+		b.paged("heads of odd width", pagedSizes{1, 2, 2, 33, 3, 4}, plain, t, 7, 10)
+	}
 	b.paged("many queries", pagedSizes{37, 2, 1, 24, 5, 8}, causal, half, 40, 21)
 	b.paged("lengths beyond the table and below 0", pagedSizes{1, 1, 1, 8, 4, 3}, causal, f32, 13, math.MaxInt32, -5, math.MinInt32)
 	b.paged("no entries", pagedSizes{2, 2, 1, 8, 4, 0}, causal, f32, 3, 0)

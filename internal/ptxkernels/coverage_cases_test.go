@@ -54,7 +54,8 @@ func coverageCases(e *program.Entry) (cases []conformance.Case) {
 	case e == catalogue.SwiGLUBackward:
 		same([]int{16_500})
 	case norm.Kernels[e].Kernel != nil:
-		for _, s := range [][]int{{17, 1021}, {17, 1016}, {17, 143}, {17, 140}, {5, 8201}, {5, 8208}, {1, 8210}, {1, 8212}} {
+		// Rows that end in each of the eight groups of a lane's elements.
+		for _, s := range [][]int{{17, 1021}, {17, 1016}, {17, 516}, {17, 270}, {17, 398}, {17, 525}, {17, 653}, {17, 781}, {17, 909}, {17, 143}, {17, 140}, {5, 8201}, {5, 8208}, {1, 8210}, {1, 8212}} {
 			in := []program.Type{program.F32(s...)}
 			for range e.Inputs[1:] {
 				in = append(in, program.F32(s[1]))

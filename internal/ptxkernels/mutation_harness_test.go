@@ -2,6 +2,7 @@ package ptxkernels
 
 import (
 	"errors"
+	"math"
 	"math/bits"
 	"slices"
 	"testing"
@@ -107,7 +108,8 @@ func traitsOf(words []uint32) (t traits) {
 	return t
 }
 
-// next is the candidate with the most traits that no other had before it, for what it costs: one made for its kernel first.
+// next is the candidate with the most traits that no other had before it, for what it costs: small ones end their loops and tiles early,
+// and leave time for others. Those that were made for their kernel come sooner.
 // Every other one is any: what counts may be in the operands, which have no traits.
 func (h *mutationHarness) next() trial {
 	best, most := 0, -1.0
@@ -117,9 +119,9 @@ func (h *mutationHarness) next() trial {
 		for w, t := range c.traits {
 			n += bits.OnesCount64(t &^ h.traits[w])
 		}
-		worth := float64(n) / float64(10+bits.Len(uint(c.cost)))
-		if c.extra && n > 1 {
-			worth += 1e6
+		worth := float64(n) / math.Sqrt(float64(1000+c.cost))
+		if c.extra {
+			worth *= 3
 		}
 		if h.random {
 			worth = float64(-i)

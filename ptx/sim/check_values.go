@@ -146,6 +146,8 @@ func (c *compiler) checked(in *ir.Instr, s step) step {
 		return gathered(o, s)
 	case ir.Matrix:
 		switch {
+		case isVolta(in):
+			return multipliedByVolta(o, s)
 		case in.Op == "mma" && len(in.Args) == 4:
 			return c.multiplied(in, o, s)
 		case strings.HasPrefix(string(in.Op), "mma.sp") && len(in.Args) == 6:

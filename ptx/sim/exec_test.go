@@ -182,8 +182,12 @@ func TestWarpFunctions(t *testing.T) {
 		"redux of NaN":             {"mov.f32 %f1, 0f7FC00001; redux.sync.min.f32 %f2, %f1, -1; mov.b32 %r1, %f2;", func(int) uint32 { return 0x7fffffff }},
 		"redux of zeros of a sign": {"shl.b32 %r2, %t, 31; mov.b32 %f1, %r2; redux.sync.min.f32 %f2, %f1, -1; mov.b32 %r1, %f2;", func(int) uint32 { return 1 << 31 }},
 		"elect":                    {"elect.sync %r1|%p1, -1; selp.u32 %r2, 50, 0, %p1; add.u32 %r1, %r1, %r2;", func(i int) uint32 { return uint32(50 * b2i(i == 0)) }},
-		"activemask":               {"activemask.b32 %r1;", func(int) uint32 { return ^uint32(0) }},
-		"lanemask":                 {"mov.u32 %r1, %lanemask_lt;", func(i int) uint32 { return 1<<i - 1 }},
+		"elect without number":     {"elect.sync _|%p1, -1; selp.u32 %r1, 50, 0, %p1;", func(i int) uint32 { return uint32(50 * b2i(i == 0)) }},
+		"elect of some": {"setp.ge.u32 %p2, %t, 20; setp.ne.u32 %p1, %t, %t; mov.u32 %r1, 7; mov.u32 %r3, 0xfff00000;\n" +
+			"@%p2 elect.sync %r1|%p1, %r3; selp.u32 %r2, 50, 0, %p1; add.u32 %r1, %r1, %r2;",
+			func(i int) uint32 { return uint32(7*b2i(i < 20) + 20*b2i(i >= 20) + 50*b2i(i == 20)) }},
+		"activemask": {"activemask.b32 %r1;", func(int) uint32 { return ^uint32(0) }},
+		"lanemask":   {"mov.u32 %r1, %lanemask_lt;", func(i int) uint32 { return 1<<i - 1 }},
 	} {
 		t.Run(name, func(t *testing.T) { same(t, body(c.code+"\nst.global.u32 [%mine], %r1;"), threads(32), 32, c.want) })
 	}

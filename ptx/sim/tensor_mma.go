@@ -10,6 +10,9 @@ import (
 
 // compileMMA compiles mma.sync.aligned.
 func compileMMA(c *compiler, in *ir.Instr) (step, error) {
+	if isVolta(in) {
+		return compileVolta(c, in)
+	}
 	m, n, k, ok := in.Shape()
 	td, ta, tb, tc := in.Type(0), in.Type(1), in.Type(2), in.Type(3)
 	if !ok || !tensorcore.HasMMA(m, n, k, ta) || !in.Has(ir.Row) || !in.Has(ir.Col) || len(in.Args) != 4 {

@@ -8,8 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wavelane/wavelane/compute"
-
 	"github.com/wavelane/wavelane/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx/ir"
 	"github.com/wavelane/wavelane/ptx/sim"
@@ -259,15 +257,78 @@ func TestMMASpecialValues(t *testing.T) {
 	}
 }
 
-func TestMMARefused(t *testing.T) {
-	g := sim.New(sim.Config{})
-	m, err := g.Load(module(t, ".visible .entry k() {\n.reg .b32 %r<2>;\n.reg .f32 %f<8>;\n"+
-		"mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32 "+
-		list("%f", 0, 8)+", {%r0, %r1}, {%r0, %r1}, "+list("%f", 0, 8)+";\nret;\n}\n"))
-	require.NoError(t, err)
-	_, err = m.Kernel("k")
-	require.ErrorIs(t, err, compute.ErrUnsupported)
-	// A warp that is not whole.
+// Volta's four products, each of eight lanes, with A and B by rows and by columns.
+func TestMMAVolta(t *testing.T) {
+	rng := ptxtest.Random(t)
+	const lanes = 32
+	for _, c := range []struct {
+		aByCol, bByCol bool
+		td, tc         ir.Type
+	}{{false, true, ir.F32, ir.F32}, {true, true, ir.F32, ir.F32}, {false, false, ir.F32, ir.F16}, {true, false, ir.F16, ir.F16}} {
+		order := map[bool]string{false: "row", true: "col"}
+		op := fmt.Sprintf("mma.sync.aligned.m8n8k4.%s.%s.%v.f16.f16.%v", order[c.aByCol], order[c.bByCol], c.td, c.tc)
+		// The figures of the PTX ISA, with quad for the product and high for lanes from 16 on.
+		of := func(regs, per int, at func(lane, high, i int) int, size int) *fragments {
+			return &fragments{regs, 4, func(lane, i int) int { return lane%16/4*size + at(lane%4, lane/16, i) }, per}
+		}
+		fa := of(2, 2, func(lane, high, i int) int {
+			if c.aByCol {
+				return (i%4+4*high)*4 + lane
+			}
+			return (lane+4*high)*4 + i
+		}, 32)
+		fb := of(2, 2, func(lane, high, i int) int { // columns of four
+			if c.bByCol {
+				return (lane+4*high)*4 + i
+			}
+			return (i+4*high)*4 + lane
+		}, 32)
+		result := func(t ir.Type) *fragments {
+			if t == ir.F16 {
+				return of(4, 2, func(lane, high, i int) int { return (lane+4*high)*8 + i }, 64)
+			}
+			return of(8, 1, func(lane, high, i int) int {
+				return ((lane&1)+(i&2)+4*high)*8 + (i & 4) + (lane & 2) + (i & 1)
+			}, 64)
+		}
+		fc, fd := result(c.tc), result(c.td)
+		a, va := matrix(rng, ir.F16, 4*32)
+		b, vb := matrix(rng, ir.F16, 4*32)
+		sums, vc := matrix(rng, c.tc, 4*64)
+		r := newRig(t, sim.Config{Checks: sim.AllChecks}, mmaKernel(op, fa, fb, fc, fd))
+		r.bytes(fa.pack(a, ir.F16)).bytes(fb.pack(b, ir.F16)).bytes(fc.pack(sums, c.tc)).out(fd.regs * lanes * 4)
+		require.NoError(t, r.launch(threads(lanes)), op)
+		got := fd.unpack(r.read(3), c.td, 4*64)
+		for i := range 4 {
+			want, size := gemm(8, 8, 4, va[32*i:][:32], byRows(vb[32*i:][:32], 4, 8), vc[64*i:][:64])
+			n := 64 * c.td.Bits() / 8
+			near(t, got[n*i:][:n], c.td, want, size, op)
+		}
+	}
+	// A lane without a value costs its own product.
+	r := newRig(t, sim.Config{Checks: sim.AllChecks}, `.visible .entry k(.param .u64 out) {
+	.reg .pred %p<2>; .reg .b32 %t, %r<2>; .reg .b64 %rd<2>; .reg .f32 %f<8>;
+	mov.u32 %t, %tid.x; setp.ne.u32 %p1, %t, 21; mov.f32 %f0, 0f3f800000;
+	@%p1 mov.b32 %r0, 0x3c003c00; mov.b32 %r1, 0x3c003c00;
+	mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32 {%f0, %f1, %f2, %f3, %f4, %f5, %f6, %f7}, {%r1, %r0}, {%r1, %r1},
+		{%f0, %f0, %f0, %f0, %f0, %f0, %f0, %f0};
+	ld.param.u64 %rd0, [out]; mad.wide.u32 %rd0, %t, 4, %rd0; st.global.f32 [%rd0], %f7; ret;
+}`)
+	r.out(4 * lanes)
+	require.NoError(t, r.launch(threads(lanes)))
+	for lane := range lanes {
+		var word [4]byte
+		err := r.gpu.Read(word[:], r.bufs[0]+uint64(4*lane))
+		if lane%16/4 == 1 {
+			faults(t, err, sim.Uninitialized)
+		} else {
+			require.NoError(t, err)
+			require.Equal(t, float64(5), number(word[:], ir.F32, 0))
+		}
+	}
+}
+
+func TestMMAOfPartOfAWarp(t *testing.T) {
 	fa, fb, fc := mmaFragments(16, 16, ir.F16, ir.F32)
 	r := newRig(t, sim.Config{}, mmaKernel("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", fa, fb, fc, fc))
 	r.out(4096).out(4096).out(4096).out(4096)

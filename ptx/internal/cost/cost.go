@@ -15,14 +15,17 @@ type Ops struct {
 //   - what does no arithmetic is 0: min, max, abs, neg, copysign, comparisons, conversions
 //   - a product of m×k and k×n matrices is 2mnk, also of integers; other arithmetic on integers is 0
 //
-// A warp has a quarter of a product of wgmma.
+// A warp has a quarter of a product of wgmma, and four products of Volta's mma.m8n8k4 of halves.
 func OpsOf(in *ir.Instr) Ops {
 	switch in.Op {
 	case "mma", "mma.sp", "mma.sp::ordered_metadata", "wmma.mma", "wgmma.mma_async":
 		m, n, k, _ := in.Shape()
 		ops := Ops{Warp: uint64(2 * m * n * k), Integer: !in.Type(0).IsFloat()}
-		if in.Kind() == ir.Wgmma {
+		switch {
+		case in.Kind() == ir.Wgmma:
 			ops.Warp /= 4
+		case in.Op == "mma" && k == 4 && in.Type(1) == ir.F16:
+			ops.Warp *= 4
 		}
 		return ops
 	case "neg", "abs", "copysign", "min", "max":

@@ -76,6 +76,8 @@ func TestOps(t *testing.T) {
 		{"setp", []ir.Mod{"lt", "f32"}, Ops{}},
 		{"cvt", []ir.Mod{"rn", "f16", "f32"}, Ops{}},
 		{"mma", []ir.Mod{"sync", "aligned", "m16n8k16", "row", "col", "f32", "f16", "f16", "f32"}, Ops{Warp: 2 * 16 * 8 * 16}},
+		{"mma", []ir.Mod{"sync", "aligned", "m8n8k4", "row", "col", "f32", "f16", "f16", "f32"}, Ops{Warp: 4 * 2 * 8 * 8 * 4}},
+		{"mma", []ir.Mod{"sync", "aligned", "m8n8k4", "row", "col", "f64", "f64", "f64", "f64"}, Ops{Warp: 2 * 8 * 8 * 4}},
 		{"mma", []ir.Mod{"sync", "aligned", "m16n8k32", "row", "col", "s32", "s8", "s8", "s32"}, Ops{Warp: 2 * 16 * 8 * 32, Integer: true}},
 		{"wgmma.mma_async", []ir.Mod{"sync", "aligned", "m64n8k16", "f32", "f16", "f16"}, Ops{Warp: 2 * 16 * 8 * 16}},
 		{"ldmatrix", []ir.Mod{"sync", "aligned", "m8n8", "x4", "shared", "b16"}, Ops{}},

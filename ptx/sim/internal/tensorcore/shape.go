@@ -16,8 +16,8 @@ var mmaDepths = map[int]struct{ tall, flat []int }{
 	64: {[]int{4, 8, 16}, []int{4}},
 }
 
-// HasMMA tells whether mma has the shape for elements of type t in A. The shape of Volta, m8n8k4 of f16, and those newer than sm_90 are
-// left out.
+// HasMMA tells whether mma has the shape for elements of type t in A. Those newer than sm_90 are left out, and Volta's, m8n8k4 of f16, which
+// is several products.
 func HasMMA(m, n, k int, t ir.Type) bool {
 	s := mmaDepths[t.Bits()]
 	return n == 8 && (m == 16 && slices.Contains(s.tall, k) || m == 8 && slices.Contains(s.flat, k))

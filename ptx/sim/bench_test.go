@@ -91,38 +91,23 @@ func BenchmarkFMA(b *testing.B) {
 	}
 }
 
+// checkedOrNot are the configurations that benchmarks compare.
+var checkedOrNot = []struct {
+	name string
+	cfg  sim.Config
+}{{"unchecked", sim.Config{}}, {"checked", sim.Config{Checks: sim.AllChecks}}}
+
 // BenchmarkGEMM256 multiplies two matrices of 256 × 256 with kernels of the catalogue: tiles that are loaded, and tiles that
 // arrive in the background.
 func BenchmarkGEMM256(b *testing.B) {
 	const n = 256
 	for _, variant := range []string{"tile64x64", "async"} {
-		kernel, launch := product(b, variant, n)
-		for _, c := range []struct {
-			name string
-			cfg  sim.Config
-		}{{"unchecked", sim.Config{}}, {"checked", sim.Config{Checks: sim.AllChecks}}} {
+		kernel, launch := lowered(b, catalogue.MatMul, compute.MatMulOptions{}, variant, program.F32(n, n), program.F32(n, n))
+		for _, c := range checkedOrNot {
 			b.Run(variant+"/"+c.name, func(b *testing.B) {
-				g := sim.New(c.cfg)
-				rng := ptxtest.Replay(1)
-				ir, err := kernel.Module()
-				require.NoError(b, err)
-				m, err := g.Load(ir)
-				require.NoError(b, err)
-				k, err := m.Kernel(kernel.Name)
-				require.NoError(b, err)
-				for _, p := range launch.Pointers {
-					v := make([]uint32, n*n)
-					for j := range v {
-						v[j] = math.Float32bits(rng.Float32()*2 - 1)
-					}
-					binary.LittleEndian.PutUint64(launch.Params[p.At:], upload(b, g, v)+uint64(p.Offset))
-				}
-				grid, block := launch.Grid, kernel.Block
-				l := sim.Launch{Grid: sim.Dim3{X: int(grid[0]), Y: int(grid[1]), Z: int(grid[2])}, Params: launch.Params,
-					Block: sim.Dim3{X: block[0], Y: block[1], Z: block[2]}, Shared: kernel.Shared}
+				run := ready(b, kernel, launch, c.cfg, n*n)
 				for b.Loop() {
-					_, err := g.Run(context.Background(), k, l)
-					require.NoError(b, err)
+					run()
 				}
 				b.ReportMetric(float64(b.N)*n*n*n/b.Elapsed().Seconds()/1e6, "Mlane-FMA/s")
 			})
@@ -130,13 +115,57 @@ func BenchmarkGEMM256(b *testing.B) {
 	}
 }
 
-// product is the launch by which the catalogue multiplies two square matrices, by a variant of its kernel.
-func product(b *testing.B, variant string, n int) (*kit.Kernel, *kit.Launch) {
-	p := &program.Program{}
-	x, y := p.Add(program.F32(n, n), program.FromHost), p.Add(program.F32(n, n), program.FromHost)
-	out, err := p.Apply(catalogue.MatMul, program.Attr{Options: compute.MatMulOptions{}}, x, y)
+// BenchmarkSum sums the rows of a matrix: loads of four words, shuffles, shared memory.
+func BenchmarkSum(b *testing.B) {
+	const rows, cols = 4096, 128
+	kernel, launch := lowered(b, catalogue.Sum, compute.LastAxis, "", program.F32(rows, cols))
+	for _, c := range checkedOrNot {
+		b.Run(c.name, func(b *testing.B) {
+			run := ready(b, kernel, launch, c.cfg, rows*cols)
+			for b.Loop() {
+				run()
+			}
+			b.ReportMetric(float64(b.N)*rows*cols/b.Elapsed().Seconds()/1e6, "Mvalues/s")
+		})
+	}
+}
+
+// ready loads a kernel and what its pointers point to, so many random floats each, and returns what launches it.
+func ready(b *testing.B, kernel *kit.Kernel, launch *kit.Launch, cfg sim.Config, n int) func() {
+	g := sim.New(cfg)
+	rng := ptxtest.Replay(1)
+	ir, err := kernel.Module()
 	require.NoError(b, err)
-	l, err := ptxkernels.Lower(&p.Steps[0], p.Types([]program.Slot{x, y}), p.Types([]program.Slot{out}), &kit.DefaultCaps,
+	m, err := g.Load(ir)
+	require.NoError(b, err)
+	k, err := m.Kernel(kernel.Name)
+	require.NoError(b, err)
+	for _, p := range launch.Pointers {
+		v := make([]uint32, n)
+		for j := range v {
+			v[j] = math.Float32bits(rng.Float32()*2 - 1)
+		}
+		binary.LittleEndian.PutUint64(launch.Params[p.At:], upload(b, g, v)+uint64(p.Offset))
+	}
+	grid, block := launch.Grid, kernel.Block
+	l := sim.Launch{Grid: sim.Dim3{X: int(grid[0]), Y: int(grid[1]), Z: int(grid[2])}, Params: launch.Params,
+		Block: sim.Dim3{X: block[0], Y: block[1], Z: block[2]}, Shared: kernel.Shared}
+	return func() {
+		_, err := g.Run(context.Background(), k, l)
+		require.NoError(b, err)
+	}
+}
+
+// lowered is the launch by which the catalogue executes an entry, in a variant if there are some.
+func lowered(b *testing.B, e *program.Entry, options any, variant string, in ...program.Type) (*kit.Kernel, *kit.Launch) {
+	p := &program.Program{}
+	var slots []program.Slot
+	for _, t := range in {
+		slots = append(slots, p.Add(t, program.FromHost))
+	}
+	out, err := p.Apply(e, program.Attr{Options: options}, slots...)
+	require.NoError(b, err)
+	l, err := ptxkernels.Lower(&p.Steps[0], p.Types(slots), p.Types([]program.Slot{out}), &kit.DefaultCaps,
 		func(_, _ string, candidates []string) int {
 			i := slices.Index(candidates, variant)
 			require.GreaterOrEqual(b, i, 0, "%s is none of %v", variant, candidates)

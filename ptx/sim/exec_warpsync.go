@@ -127,7 +127,25 @@ func compileShuffle(c *compiler, in *ir.Instr) (step, error) {
 			return nil, err
 		}
 	}
+	// As a rule all lanes take part and shuffle by the same operand: then it is known from where each reads.
+	var sources *[warpSize]shuffled
+	if in.Args[3].Kind == ir.IntOperand && d.bank == bank32 && d.bits == 32 && d.i >= 0 && src[0].bank == bank32 {
+		sources = shuffles(mode, uint32(in.Args[3].Bits))
+	}
 	return c.synced(in, 4, func(w *warp, m uint32) {
+		if sources != nil && m == full {
+			if b, same := w.uniform(src[1], m); same {
+				known := &sources[b&31]
+				x, r := w.r32[src[0].i], &w.r32[d.i] // a copy: they may be the same
+				for l := range r {
+					r[l] = x[known.from[l]&31]
+				}
+				if p.i >= 0 {
+					w.p[p.i] = known.inRange
+				}
+				return
+			}
+		}
 		var old [warpSize]uint64
 		for l := range old {
 			old[l] = w.get(src[0], l)
@@ -142,6 +160,25 @@ func compileShuffle(c *compiler, in *ir.Instr) (step, error) {
 			w.set(d, l, old[from])
 		}
 	})
+}
+
+// shuffled is from where the lanes read, and which of the places are in range.
+type shuffled struct {
+	from    [warpSize]uint8
+	inRange uint32
+}
+
+// shuffles are those for each distance or lane of a mode, with a clamp and segment mask.
+func shuffles(mode ir.Mod, c uint32) *[warpSize]shuffled {
+	all := new([warpSize]shuffled)
+	for b := range all {
+		for l := range warpSize {
+			from, in := shuffleSource(mode, l, b, c)
+			all[b].from[l] = uint8(from)
+			all[b].inRange |= uint32(b2i(in)) << l
+		}
+	}
+	return all
 }
 
 // shuffleSource is the lane from which a lane reads, and whether it is in range. c is the clamp, with the segment mask from

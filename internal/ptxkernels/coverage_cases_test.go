@@ -116,13 +116,13 @@ func coverageCases(e *program.Entry) (cases []conformance.Case) {
 			}
 		}
 	case strings.HasPrefix(e.Name, "quant_"):
-		// Matrices of several numbers of rows; tiles that a row or a column of the result leaves in part; rows for which every warp
-		// of a block has values.
+		// Matrices of several numbers of rows, that end in each of the eight rows of a tile's parts; tiles that a row or a column of the
+		// result leaves in part; rows for which every warp of a block has values.
 		for _, f := range []compute.BlockFormat{compute.Q4_0, compute.Q4_1, compute.Q5_0, compute.Q5_1, compute.Q8_0, compute.Q2_K, compute.Q3_K,
 			compute.Q4_K, compute.Q5_K, compute.Q6_K} {
 			for _, q8 := range []bool{false, true} {
 				for _, s := range [][3]int{{1, 4096, 3}, {8, 2048, 3}, {3, 1280, 5}, {1, 512, 9}, {17, 256, 37}, {9, 512, 29}, {40, 256, 11}, {33, 256, 70},
-					{60, 256, 20}, {60, 256, 9}, {63, 256, 35}, {61, 256, 28}, {5, 768, 4}, {2, 256, 6}} {
+					{60, 256, 20}, {60, 256, 9}, {63, 256, 35}, {61, 256, 28}, {5, 768, 4}, {2, 256, 6}, {27, 256, 10}, {45, 256, 9}, {53, 256, 12}} {
 					m, k, n := s[0], s[1], s[2]
 					o := compute.QuantOptions{Format: f, Q8: q8}
 					switch e {

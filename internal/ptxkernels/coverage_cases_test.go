@@ -82,7 +82,7 @@ func coverageCases(e *program.Entry) (cases []conformance.Case) {
 	case e == catalogue.MatVec, e == catalogue.VecMat, e == catalogue.RMSNormMatVec, e == catalogue.QKV, e == catalogue.GateUpSwiGLU:
 		for _, d := range halves {
 			for _, s := range [][3]int{{1, 9, 1296}, {3, 9, 1296}, {8, 5, 2304}, {1, 5, 2304}, {1, 70, 472}, {5, 70, 952}, {1, 36, 327}, {6, 36, 327},
-				{2, 7, 1160}, {4, 6, 2056}, {7, 5, 1290}, {8, 9, 1288}} {
+				{2, 7, 1160}, {4, 6, 2056}, {7, 5, 1290}, {8, 9, 1288}, {5, 9, 328}, {2, 600, 40}} {
 				m, n, k := s[0], s[1], s[2]
 				x, w := program.F32(m, k), program.Type{DType: d, Shape: []int{n, k}}
 				switch e {

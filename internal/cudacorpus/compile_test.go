@@ -109,7 +109,7 @@ func compiled(t *testing.T, folder, out string, commands []*exec.Cmd) []unit {
 	return units
 }
 
-// withClang translates files of testdata/cuda by clang, which knows of CUDA what testdata/clang says.
+// withClang translates files of testdata/cuda by clang, which knows of CUDA what testdata/clang says. sm_86 needs PTX 7.1.
 func withClang(t *testing.T, level string, files, architectures []string) []unit {
 	t.Helper()
 	clang := cmp.Or(os.Getenv("CLANG"), "clang")
@@ -122,7 +122,7 @@ func withClang(t *testing.T, level string, files, architectures []string) []unit
 	for _, f := range files {
 		for _, arch := range architectures {
 			commands = append(commands, exec.CommandContext(t.Context(), clang, "-x", "cuda", "--cuda-device-only", "-nocudainc", "-nocudalib",
-				"--cuda-gpu-arch="+arch, "-Xclang", "-target-feature", "-Xclang", "+ptx70", "-std=c++17", "-Wno-pass-failed", "-S", level,
+				"--cuda-gpu-arch="+arch, "-Xclang", "-target-feature", "-Xclang", "+ptx71", "-std=c++17", "-Wno-pass-failed", "-S", level,
 				"-include", filepath.Join(headers, "cuda.h"), "-I", headers,
 				"-o", filepath.Join(out, strings.TrimSuffix(f, ".cu")+"."+arch+".ptx"), f))
 		}

@@ -114,6 +114,13 @@ func coverageCases(e *program.Entry) (cases []conformance.Case) {
 				q, kv := program.Type{DType: d, Shape: []int{1, 130, 2, 72}}, program.Type{DType: d, Shape: []int{1, 520, 1, 72}}
 				add(program.Attr{Options: o}, q, kv, kv)
 			}
+			// What is seen ends, and begins, in the middle of tiles of keys, for widths that tensor cores take whole.
+			for _, of := range []int{64, 128} {
+				for _, o := range []compute.AttentionOptions{{}, {Causal: true}, {Window: 30}} {
+					q, kv := program.Type{DType: d, Shape: []int{1, 130, 1, of}}, program.Type{DType: d, Shape: []int{1, 150, 1, of}}
+					add(program.Attr{Options: o}, q, kv, kv)
+				}
+			}
 		}
 	case strings.HasPrefix(e.Name, "quant_"):
 		// Matrices of several numbers of rows, that end in each of the eight rows of a tile's parts; tiles that a row or a column of the

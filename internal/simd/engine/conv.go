@@ -14,10 +14,11 @@ import (
 // Convolution is a conv2d planned for the active tier.
 //
 // Every unit of work is a band of rows of the result. It first spreads out the rows of the input that the band needs, with
-// zeros for the padding, and with a stride as one plane for each remainder of a position modulo the stride. After that tap
-// (c, ky, kx) reads, for successive pixels of a row of the result, successive elements from a fixed offset on, whatever
-// stride, dilation and padding are. The result is a product of the weights with those rows of elements, of which only a panel
-// at a time exists; with few channels it is a sum of rows.
+// zeros for the padding, and with a stride as one plane for each remainder of a column modulo the stride. Lines whose remainder no tap
+// reads are left out. After that tap (c, ky, kx) reads, for successive pixels of a row of the result, successive elements from a fixed
+// offset on, whatever stride, dilation and padding are. The result is a product of the weights with those rows of elements, of which
+// only a panel at a time exists; with few channels it is a sum of rows, and of one channel with a square window several rows are
+// computed at once, so that they share what they read.
 type Convolution struct {
 	catalogue.ConvDims
 	perGroup int // input channels of a group
@@ -30,9 +31,11 @@ type Convolution struct {
 
 	whole   bool     // the input is read as it lies: there is neither padding nor a stride
 	product bool     // it is computed as a product
+	filter  bool     // several rows are summed at once
 	slow    bool     // it is computed tap by tap from the input: there is none, or more than offsets can tell
 	rests   [2][]int // remainders that occur, down and across
-	lines   int      // of a plane that is spread out
+	step    int      // lines that are spread out between what successive rows of the result read
+	lines   int      // steps of a plane that is spread out
 	wide    int      // elements of a line
 	band    int      // rows of the result in a unit
 	bands   int
@@ -70,7 +73,9 @@ func (v *Convolution) Plan(d catalogue.ConvDims, act compute.Activation, threads
 	}
 	above := (d.KH - 1) * d.Dilation[0] / d.Stride[0]
 	v.wide = d.OutW + (d.KW-1)*d.Dilation[1]/d.Stride[1]
+	v.step = max(1, len(v.rests[0]))
 	v.product = v.outs >= 4 && v.taps >= 4
+	v.filter = !v.product && v.perGroup == 1 && d.KH == d.KW && d.Dilation[0] == 1 && v.step == d.Stride[0] && gemm.HasFilter(d.KH, v.step)
 	v.cut(above, threads)
 	v.lines = v.band + above
 	if v.whole {
@@ -81,11 +86,11 @@ func (v *Convolution) Plan(d catalogue.ConvDims, act compute.Activation, threads
 		return
 	}
 	v.place()
-	v.windows = gemm.Windows{M: v.outs, AM: v.taps, Offsets: v.offsets, Width: d.OutW, Step: v.wide, LDC: v.pixels}
-	if v.wide == d.OutW { // lines follow each other without a gap
+	v.windows = gemm.Windows{M: v.outs, AM: v.taps, Offsets: v.offsets, Width: d.OutW, Step: v.step * v.wide, LDC: v.pixels}
+	if v.step*v.wide == d.OutW { // lines follow each other without a gap
 		v.windows.Width = v.pixels
 	}
-	if !v.product {
+	if !v.product && !v.filter {
 		for oy := range v.OutH {
 			if lo, hi := v.tapsOf(oy); oy == 0 || lo != v.runs[len(v.runs)-1].lo || hi != v.runs[len(v.runs)-1].hi {
 				v.runs = append(v.runs, run{oy, lo, hi})
@@ -109,7 +114,7 @@ func (v *Convolution) cut(above, threads int) {
 	}
 	least = min(least, v.OutH)
 	images := v.N * v.Groups
-	v.band = most/max(1, v.perGroup*len(v.rests[0])*len(v.rests[1])*v.wide) - above
+	v.band = most/max(1, v.perGroup*v.step*len(v.rests[1])*v.wide) - above
 	units := 1
 	if work := float64(v.N*v.OutC) * float64(v.pixels) * (0.01*float64(v.taps) + v.FinishNS); threads > 1 && work > SplitTime {
 		units = min(4, max(1, int(work/unitTime)/threads)) * threads
@@ -150,7 +155,7 @@ func (v *Convolution) columns(band, images, threads, nr int) int {
 
 // spreadSize is the number of elements that a band needs.
 func (v *Convolution) spreadSize() int {
-	return v.perGroup * len(v.rests[0]) * len(v.rests[1]) * v.lines * v.wide
+	return v.perGroup * len(v.rests[1]) * v.lines * v.step * v.wide
 }
 
 // place computes the offsets of the taps.
@@ -163,8 +168,8 @@ func (v *Convolution) place() {
 			for kx := range v.KW {
 				across := kx * v.Dilation[1]
 				col := slices.Index(v.rests[1], across%v.Stride[1])
-				plane := (c*len(v.rests[0])+row)*len(v.rests[1]) + col
-				at := (plane*v.lines+down/v.Stride[0])*v.wide + across/v.Stride[1]
+				line := ((c*len(v.rests[1])+col)*v.lines+down/v.Stride[0])*v.step + row
+				at := line*v.wide + across/v.Stride[1]
 				v.offsets = append(v.offsets, int32(at))
 			}
 		}
@@ -320,14 +325,23 @@ func (v *Convolution) pack(lo, hi int, a *ConvData) {
 // poisoned reports whether weights that are not finite may have been multiplied with zeros of the padding: then there is NaN
 // in y.
 func (v *Convolution) poisoned(y, w []float32) bool {
-	if v.whole || kernels.MaxAbs(y) <= math.MaxFloat32 {
+	if v.whole {
 		return false
 	}
-	return !(kernels.MaxAbs(w) <= math.MaxFloat32)
+	if len(w) < len(y) {
+		y, w = w, y
+	}
+	return !(kernels.MaxAbs(y) <= math.MaxFloat32) && !(kernels.MaxAbs(w) <= math.MaxFloat32)
 }
 
 // sum computes the rows of a band, which begins at row from, for each channel of a group, tap by tap.
 func (v *Convolution) sum(y, x, w []float32, from, rows int) {
+	if v.filter {
+		for c := range v.outs {
+			gemm.Filter(y[c*v.pixels:], x, w[c*v.taps:][:v.taps], v.offsets[:v.KW], v.OutW, rows, v.OutW, v.wide, v.step)
+		}
+		return
+	}
 	for i, t := range v.runs {
 		first, last := max(0, t.row-from), rows
 		if i+1 < len(v.runs) {
@@ -336,12 +350,12 @@ func (v *Convolution) sum(y, x, w []float32, from, rows int) {
 		if first >= last {
 			continue
 		}
-		n, lines, step := v.OutW, last-first, v.wide
+		n, lines, step := v.OutW, last-first, v.step*v.wide
 		if n == step { // lines follow each other without a gap
 			n, lines = lines*n, 1
 		}
 		for c := range v.outs {
-			gemm.Taps(y[c*v.pixels+first*v.OutW:], x[first*v.wide:], w[c*v.taps+t.lo:], v.offsets[t.lo:t.hi], n, lines, n, step)
+			gemm.Taps(y[c*v.pixels+first*v.OutW:], x[first*v.step*v.wide:], w[c*v.taps+t.lo:], v.offsets[t.lo:t.hi], n, lines, n, step)
 		}
 	}
 }
@@ -362,20 +376,25 @@ func (v *Convolution) tapsOf(oy int) (lo, hi int) {
 func (v *Convolution) spread(to, x []float32, from, rows int) {
 	for c := range v.perGroup {
 		plane := x[c*v.H*v.W:][:v.H*v.W]
-		for _, down := range v.rests[0] {
-			for _, across := range v.rests[1] {
-				lo, hi, at := v.inside(across - v.Pad[1])
-				for line := range rows + v.lines - v.band {
-					part := to[line*v.wide:][:v.wide]
-					iy := (from+line)*v.Stride[0] + down - v.Pad[0]
-					if iy < 0 || iy >= v.H {
-						clear(part)
-					} else if lo < hi {
-						every(part[lo:hi], plane[iy*v.W+at:(iy+1)*v.W], v.Stride[1])
-					}
+		for _, across := range v.rests[1] {
+			lo, hi, at := v.inside(across - v.Pad[1])
+			lines := rows + v.lines - v.band
+			for i, down := range v.rests[0] {
+				shift := from*v.Stride[0] + down - v.Pad[0] // line is the input's line·stride + shift
+				first := min(CeilDiv(max(0, -shift), v.Stride[0]), lines)
+				last := max(first, min(CeilDiv(max(0, v.H-shift), v.Stride[0]), lines))
+				for line := range first {
+					clear(to[(line*v.step+i)*v.wide:][:v.wide])
 				}
-				to = to[v.lines*v.wide:]
+				for line := last; line < lines; line++ {
+					clear(to[(line*v.step+i)*v.wide:][:v.wide])
+				}
+				if first < last && lo < hi {
+					gemm.Spread(to[(first*v.step+i)*v.wide+lo:], plane[(first*v.Stride[0]+shift)*v.W+at:],
+						hi-lo, last-first, v.step*v.wide, v.Stride[0]*v.W, v.Stride[1])
+				}
 			}
+			to = to[v.lines*v.step*v.wide:]
 		}
 	}
 }
@@ -389,20 +408,6 @@ func (v *Convolution) inside(shift int) (lo, hi, at int) {
 		hi = min(left/s+1, v.wide)
 	}
 	return lo, hi, lo*s + shift
-}
-
-// every sets to to every step-th element of x.
-func every(to, x []float32, step int) {
-	switch {
-	case step == 1:
-		copy(to, x)
-	case step == 2:
-		kernels.Evens(Words(to), Words(x))
-	default:
-		for i := range to {
-			to[i] = x[i*step]
-		}
-	}
 }
 
 // row computes a row of the result without bias and activation. Taps over padding are left out, so that no weight is

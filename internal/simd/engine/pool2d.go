@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/simd/gemm"
 	"github.com/wavelane/wavelane/internal/simd/kernels"
 )
 
@@ -55,9 +56,9 @@ func (p *Pooling) Do(y, x []float32, lo, hi int) {
 			kernels.Scale(result[:n], result[:n], 1/float32(p.KH*p.KW))
 		}
 		done := whole && (!p.Mean || kernels.MaxAbs(result[:n]) <= math.MaxFloat32)
+		gemm.Spread(y[u*p.OutW:], result, p.OutW, rows, p.OutW, wide, p.Stride[1])
 		for r := range rows {
 			to := y[(u+r)*p.OutW:][:p.OutW]
-			every(to, result[r*wide:], p.Stride[1])
 			if done {
 				continue
 			}

@@ -110,3 +110,23 @@ func TestHalvesAtEnd(t *testing.T) {
 		}
 	})
 }
+
+// TestWindowsAtEnd: kernels of convolutions touch nothing past operands.
+func TestWindowsAtEnd(t *testing.T) {
+	inOneThread(t)
+	tiers(t, func(t *testing.T) {
+		r := random(t)
+		x, y, w := fenced(t, 1<<14), fenced(t, 1<<14), fenced(t, 1<<10)
+		for range 1000 {
+			n, rows, stride := 1+r.IntN(70), 1+r.IntN(9), 1+r.IntN(3)
+			xstep := n*stride + r.IntN(5)
+			Spread(y[len(y)-rows*n:], x[len(x)-(rows-1)*xstep-(n-1)*stride-1:], n, rows, n, xstep, stride)
+			if size := 3 + 2*r.IntN(3); HasFilter(size, stride) {
+				offsets := make([]int32, size)
+				offsets[size-1] = int32(r.IntN(9))
+				from := len(x) - ((rows-1)*stride+size-1)*xstep - int(offsets[size-1]) - n
+				Filter(y[len(y)-rows*n:], x[from:], w[len(w)-size*size:], offsets, n, rows, n, xstep, stride)
+			}
+		}
+	})
+}

@@ -183,3 +183,63 @@ func tapsGo(y, x, w []float32, offsets []int32, n, rows, ystep, xstep int) {
 		}
 	}
 }
+
+// HasFilter reports whether the active tier has the kernel of [Filter] for windows of size by size weights.
+func HasFilter(size, stride int) bool { return hasFilter(size, stride) }
+
+// Filter sums square windows of one channel, for which [HasFilter] must be true, several rows at a time: it sets
+//
+//	y[r*ystep+j] = sum of w[ky*size+kx] · x[(stride*r+ky)*xstep + offsets[kx] + j]
+//
+// for j < n and r < rows, over kx and, in it, ky. An element does not depend on which others are computed with it.
+func Filter(y, x, w []float32, offsets []int32, n, rows, ystep, xstep, stride int) {
+	if n == 0 || rows == 0 {
+		return
+	}
+	size := len(offsets)
+	last := int32(0)
+	for _, at := range offsets {
+		last = max(last, at)
+	}
+	_, _ = y[(rows-1)*ystep+n-1], w[:size*size]
+	_ = x[((rows-1)*stride+size-1)*xstep+int(last)+n-1]
+	filter(y, x, w, offsets, n, rows, ystep, xstep, stride)
+}
+
+func filterGo(y, x, w []float32, offsets []int32, n, rows, ystep, xstep, stride int) {
+	size := len(offsets)
+	for r := range rows {
+		y := y[r*ystep:][:n]
+		clear(y)
+		for kx, at := range offsets {
+			for ky := range size {
+				f := w[ky*size+kx]
+				for j, v := range x[(stride*r+ky)*xstep+int(at):][:n] {
+					y[j] += f * v
+				}
+			}
+		}
+	}
+}
+
+// Spread copies every stride-th element of some rows: it sets y[r*ystep+j] = x[r*xstep+j*stride] for j < n and r < rows.
+func Spread(y, x []float32, n, rows, ystep, xstep, stride int) {
+	if n == 0 || rows == 0 {
+		return
+	}
+	_, _ = y[(rows-1)*ystep+n-1], x[(rows-1)*xstep+(n-1)*stride]
+	spreadLines(y, x, n, rows, ystep, xstep, stride)
+}
+
+func spreadLinesGo(y, x []float32, n, rows, ystep, xstep, stride int) {
+	for r := range rows {
+		y, x := y[r*ystep:][:n], x[r*xstep:]
+		if stride == 1 {
+			copy(y, x)
+			continue
+		}
+		for j := range y {
+			y[j] = x[j*stride]
+		}
+	}
+}

@@ -34,3 +34,62 @@ func taps(y, x, w []float32, offsets []int32, n, rows, ystep, xstep int) {
 		tapsGo(y, x, w, offsets, n, rows, ystep, xstep)
 	}
 }
+
+func hasFilter(size, stride int) bool {
+	tier := kernels.Active()
+	if tier != kernels.AVX2 && tier != kernels.AVX512 {
+		return false
+	}
+	return (size == 3 || size == 5) && (stride == 1 || stride == 2) || size == 7 && stride == 1
+}
+
+func filter(y, x, w []float32, offsets []int32, n, rows, ystep, xstep, stride int) {
+	size := len(offsets)
+	if kernels.Active() == kernels.AVX512 {
+		switch {
+		case size == 3 && stride == 1:
+			filter3AVX512(&y[0], &x[0], &w[0], &offsets[0], n, rows, ystep, xstep)
+		case size == 5 && stride == 1:
+			filter5AVX512(&y[0], &x[0], &w[0], &offsets[0], n, rows, ystep, xstep)
+		case size == 7 && stride == 1:
+			filter7AVX512(&y[0], &x[0], &w[0], &offsets[0], n, rows, ystep, xstep)
+		case size == 3 && stride == 2:
+			filter3by2AVX512(&y[0], &x[0], &w[0], &offsets[0], n, rows, ystep, xstep)
+		case size == 5 && stride == 2:
+			filter5by2AVX512(&y[0], &x[0], &w[0], &offsets[0], n, rows, ystep, xstep)
+		}
+		return
+	}
+	switch {
+	case size == 3 && stride == 1:
+		filter3AVX2(&y[0], &x[0], &w[0], &offsets[0], n, rows, ystep, xstep)
+	case size == 5 && stride == 1:
+		filter5AVX2(&y[0], &x[0], &w[0], &offsets[0], n, rows, ystep, xstep)
+	case size == 7 && stride == 1:
+		filter7AVX2(&y[0], &x[0], &w[0], &offsets[0], n, rows, ystep, xstep)
+	case size == 3 && stride == 2:
+		filter3by2AVX2(&y[0], &x[0], &w[0], &offsets[0], n, rows, ystep, xstep)
+	case size == 5 && stride == 2:
+		filter5by2AVX2(&y[0], &x[0], &w[0], &offsets[0], n, rows, ystep, xstep)
+	}
+}
+
+func spreadLines(y, x []float32, n, rows, ystep, xstep, stride int) {
+	tier := kernels.Active()
+	switch {
+	case stride > 2:
+		spreadLinesGo(y, x, n, rows, ystep, xstep, stride)
+	case stride == 2 && tier >= kernels.AVX2:
+		spread2AVX2(&y[0], &x[0], n, rows, ystep, xstep)
+	case stride == 2 && tier == kernels.SSE:
+		spread2SSE(&y[0], &x[0], n, rows, ystep, xstep)
+	case tier == kernels.AVX512:
+		spread1AVX512(&y[0], &x[0], n, rows, ystep, xstep)
+	case tier == kernels.AVX2:
+		spread1AVX2(&y[0], &x[0], n, rows, ystep, xstep)
+	case tier == kernels.SSE:
+		spread1SSE(&y[0], &x[0], n, rows, ystep, xstep)
+	default:
+		spreadLinesGo(y, x, n, rows, ystep, xstep, stride)
+	}
+}

@@ -414,6 +414,136 @@ below1:
 	JNZ  row
 	RET
 
+// func spread1SSE(y *float32, x *float32, n int, rows int, ystep int, xstep int)
+// Requires: SSE
+TEXT ·spread1SSE(SB), $0-48
+	MOVQ y+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+	MOVQ rows+24(FP), BX
+	MOVQ ystep+32(FP), SI
+	MOVQ xstep+40(FP), DI
+	SHLQ $0x02, SI
+	SHLQ $0x02, DI
+	CMPQ DX, $0x04
+	JL   below4
+	LEAQ -4(DX), DX
+
+row4:
+	XORQ R8, R8
+
+vector4:
+	CMPQ   R8, DX
+	JGE    last4
+	MOVUPS (CX)(R8*4), X0
+	MOVUPS X0, (AX)(R8*4)
+	ADDQ   $0x04, R8
+	JMP    vector4
+
+last4:
+	MOVQ   DX, R8
+	MOVUPS (CX)(R8*4), X0
+	MOVUPS X0, (AX)(R8*4)
+	ADDQ   DI, CX
+	ADDQ   SI, AX
+	DECQ   BX
+	JNZ    row4
+	JMP    end
+
+below4:
+	LEAQ -1(DX), DX
+
+row1:
+	XORQ R8, R8
+
+vector1:
+	CMPQ  R8, DX
+	JGE   last1
+	MOVSS (CX)(R8*4), X0
+	MOVSS X0, (AX)(R8*4)
+	ADDQ  $0x01, R8
+	JMP   vector1
+
+last1:
+	MOVQ  DX, R8
+	MOVSS (CX)(R8*4), X0
+	MOVSS X0, (AX)(R8*4)
+	ADDQ  DI, CX
+	ADDQ  SI, AX
+	DECQ  BX
+	JNZ   row1
+	JMP   end
+
+end:
+	RET
+
+// func spread2SSE(y *float32, x *float32, n int, rows int, ystep int, xstep int)
+// Requires: SSE
+TEXT ·spread2SSE(SB), $0-48
+	MOVQ y+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+	MOVQ rows+24(FP), BX
+	MOVQ ystep+32(FP), SI
+	MOVQ xstep+40(FP), DI
+	SHLQ $0x02, SI
+	SHLQ $0x02, DI
+	CMPQ DX, $0x04
+	JL   below4
+	LEAQ -4(DX), DX
+
+row4:
+	XORQ R8, R8
+
+vector4:
+	CMPQ   R8, DX
+	JGE    last4
+	MOVUPS (CX)(R8*8), X0
+	MOVUPS 12(CX)(R8*8), X1
+	SHUFPS $0xd8, X1, X0
+	MOVUPS X0, (AX)(R8*4)
+	ADDQ   $0x04, R8
+	JMP    vector4
+
+last4:
+	MOVQ   DX, R8
+	MOVUPS (CX)(R8*8), X0
+	MOVUPS 12(CX)(R8*8), X1
+	SHUFPS $0xd8, X1, X0
+	MOVUPS X0, (AX)(R8*4)
+	ADDQ   DI, CX
+	ADDQ   SI, AX
+	DECQ   BX
+	JNZ    row4
+	JMP    end
+
+below4:
+	LEAQ -1(DX), DX
+
+row1:
+	XORQ R8, R8
+
+vector1:
+	CMPQ  R8, DX
+	JGE   last1
+	MOVSS (CX)(R8*8), X0
+	MOVSS X0, (AX)(R8*4)
+	ADDQ  $0x01, R8
+	JMP   vector1
+
+last1:
+	MOVQ  DX, R8
+	MOVSS (CX)(R8*8), X0
+	MOVSS X0, (AX)(R8*4)
+	ADDQ  DI, CX
+	ADDQ  SI, AX
+	DECQ  BX
+	JNZ   row1
+	JMP   end
+
+end:
+	RET
+
 // func gatherAVX2(dst *float32, x *float32, offsets *int32, k int, width int, n int)
 // Requires: AVX
 TEXT ·gatherAVX2(SB), $0-48
@@ -941,6 +1071,2879 @@ below1:
 	ADDQ BX, x+8(FP)
 	DECQ rows+48(FP)
 	JNZ  row
+	VZEROUPPER
+	RET
+
+// func spread1AVX2(y *float32, x *float32, n int, rows int, ystep int, xstep int)
+// Requires: AVX
+TEXT ·spread1AVX2(SB), $0-48
+	MOVQ y+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+	MOVQ rows+24(FP), BX
+	MOVQ ystep+32(FP), SI
+	MOVQ xstep+40(FP), DI
+	SHLQ $0x02, SI
+	SHLQ $0x02, DI
+	CMPQ DX, $0x08
+	JL   below8
+	LEAQ -8(DX), DX
+
+row8:
+	XORQ R8, R8
+
+vector8:
+	CMPQ    R8, DX
+	JGE     last8
+	VMOVUPS (CX)(R8*4), Y0
+	VMOVUPS Y0, (AX)(R8*4)
+	ADDQ    $0x08, R8
+	JMP     vector8
+
+last8:
+	MOVQ    DX, R8
+	VMOVUPS (CX)(R8*4), Y0
+	VMOVUPS Y0, (AX)(R8*4)
+	ADDQ    DI, CX
+	ADDQ    SI, AX
+	DECQ    BX
+	JNZ     row8
+	JMP     end
+
+below8:
+	CMPQ DX, $0x04
+	JL   below4
+	LEAQ -4(DX), DX
+
+row4:
+	XORQ R8, R8
+
+vector4:
+	CMPQ    R8, DX
+	JGE     last4
+	VMOVUPS (CX)(R8*4), X0
+	VMOVUPS X0, (AX)(R8*4)
+	ADDQ    $0x04, R8
+	JMP     vector4
+
+last4:
+	MOVQ    DX, R8
+	VMOVUPS (CX)(R8*4), X0
+	VMOVUPS X0, (AX)(R8*4)
+	ADDQ    DI, CX
+	ADDQ    SI, AX
+	DECQ    BX
+	JNZ     row4
+	JMP     end
+
+below4:
+	LEAQ -1(DX), DX
+
+row1:
+	XORQ R8, R8
+
+vector1:
+	CMPQ   R8, DX
+	JGE    last1
+	VMOVSS (CX)(R8*4), X0
+	VMOVSS X0, (AX)(R8*4)
+	ADDQ   $0x01, R8
+	JMP    vector1
+
+last1:
+	MOVQ   DX, R8
+	VMOVSS (CX)(R8*4), X0
+	VMOVSS X0, (AX)(R8*4)
+	ADDQ   DI, CX
+	ADDQ   SI, AX
+	DECQ   BX
+	JNZ    row1
+	JMP    end
+
+end:
+	VZEROUPPER
+	RET
+
+// func spread2AVX2(y *float32, x *float32, n int, rows int, ystep int, xstep int)
+// Requires: AVX, AVX2
+TEXT ·spread2AVX2(SB), $0-48
+	MOVQ y+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+	MOVQ rows+24(FP), BX
+	MOVQ ystep+32(FP), SI
+	MOVQ xstep+40(FP), DI
+	SHLQ $0x02, SI
+	SHLQ $0x02, DI
+	CMPQ DX, $0x08
+	JL   below8
+	LEAQ -8(DX), DX
+
+row8:
+	XORQ R8, R8
+
+vector8:
+	CMPQ    R8, DX
+	JGE     last8
+	VMOVUPS (CX)(R8*8), Y0
+	VSHUFPS $0xd8, 28(CX)(R8*8), Y0, Y0
+	VPERMPD $0xd8, Y0, Y0
+	VMOVUPS Y0, (AX)(R8*4)
+	ADDQ    $0x08, R8
+	JMP     vector8
+
+last8:
+	MOVQ    DX, R8
+	VMOVUPS (CX)(R8*8), Y0
+	VSHUFPS $0xd8, 28(CX)(R8*8), Y0, Y0
+	VPERMPD $0xd8, Y0, Y0
+	VMOVUPS Y0, (AX)(R8*4)
+	ADDQ    DI, CX
+	ADDQ    SI, AX
+	DECQ    BX
+	JNZ     row8
+	JMP     end
+
+below8:
+	CMPQ DX, $0x04
+	JL   below4
+	LEAQ -4(DX), DX
+
+row4:
+	XORQ R8, R8
+
+vector4:
+	CMPQ    R8, DX
+	JGE     last4
+	VMOVUPS (CX)(R8*8), X0
+	VSHUFPS $0xd8, 12(CX)(R8*8), X0, X0
+	VMOVUPS X0, (AX)(R8*4)
+	ADDQ    $0x04, R8
+	JMP     vector4
+
+last4:
+	MOVQ    DX, R8
+	VMOVUPS (CX)(R8*8), X0
+	VSHUFPS $0xd8, 12(CX)(R8*8), X0, X0
+	VMOVUPS X0, (AX)(R8*4)
+	ADDQ    DI, CX
+	ADDQ    SI, AX
+	DECQ    BX
+	JNZ     row4
+	JMP     end
+
+below4:
+	LEAQ -1(DX), DX
+
+row1:
+	XORQ R8, R8
+
+vector1:
+	CMPQ   R8, DX
+	JGE    last1
+	VMOVSS (CX)(R8*8), X0
+	VMOVSS X0, (AX)(R8*4)
+	ADDQ   $0x01, R8
+	JMP    vector1
+
+last1:
+	MOVQ   DX, R8
+	VMOVSS (CX)(R8*8), X0
+	VMOVSS X0, (AX)(R8*4)
+	ADDQ   DI, CX
+	ADDQ   SI, AX
+	DECQ   BX
+	JNZ    row1
+	JMP    end
+
+end:
+	VZEROUPPER
+	RET
+
+// func filter3AVX2(y *float32, x *float32, w *float32, offsets *int32, n int, rows int, ystep int, xstep int)
+// Requires: AVX, CMOV, FMA3
+TEXT ·filter3AVX2(SB), $0-64
+	MOVQ w+16(FP), AX
+	MOVQ offsets+24(FP), CX
+	MOVQ xstep+56(FP), DX
+	SHLQ $0x02, DX
+	LEAQ (DX)(DX*2), BX
+
+rows:
+	CMPQ rows+40(FP), $0x04
+	JL   row
+	MOVQ y+0(FP), SI
+	MOVQ x+8(FP), DI
+	MOVQ n+32(FP), R8
+	CMPQ R8, $0x08
+	JL   below4x8
+
+pair4x8:
+	CMPQ   R8, $0x10
+	JL     one4x8
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	XORQ   R9, R9
+
+by4x8x2:
+	MOVLQSX      (CX)(R9*4), R10
+	LEAQ         (DI)(R10*4), R10
+	LEAQ         (R10)(DX*4), R11
+	VBROADCASTSS (AX)(R9*4), Y8
+	VBROADCASTSS 12(AX)(R9*4), Y9
+	VBROADCASTSS 24(AX)(R9*4), Y10
+	VFMADD231PS  (R10), Y8, Y0
+	VFMADD231PS  32(R10), Y8, Y1
+	VMOVUPS      (R10)(DX*1), Y11
+	VFMADD231PS  Y11, Y9, Y0
+	VFMADD231PS  Y11, Y8, Y2
+	VMOVUPS      32(R10)(DX*1), Y11
+	VFMADD231PS  Y11, Y9, Y1
+	VFMADD231PS  Y11, Y8, Y3
+	VMOVUPS      (R10)(DX*2), Y11
+	VFMADD231PS  Y11, Y10, Y0
+	VFMADD231PS  Y11, Y9, Y2
+	VFMADD231PS  Y11, Y8, Y4
+	VMOVUPS      32(R10)(DX*2), Y11
+	VFMADD231PS  Y11, Y10, Y1
+	VFMADD231PS  Y11, Y9, Y3
+	VFMADD231PS  Y11, Y8, Y5
+	VMOVUPS      (R10)(BX*1), Y11
+	VFMADD231PS  Y11, Y10, Y2
+	VFMADD231PS  Y11, Y9, Y4
+	VFMADD231PS  Y11, Y8, Y6
+	VMOVUPS      32(R10)(BX*1), Y11
+	VFMADD231PS  Y11, Y10, Y3
+	VFMADD231PS  Y11, Y9, Y5
+	VFMADD231PS  Y11, Y8, Y7
+	VMOVUPS      (R11), Y8
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y8, Y9, Y6
+	VMOVUPS      32(R11), Y8
+	VFMADD231PS  Y8, Y10, Y5
+	VFMADD231PS  Y8, Y9, Y7
+	VFMADD231PS  (R11)(DX*1), Y10, Y6
+	VFMADD231PS  32(R11)(DX*1), Y10, Y7
+	INCQ         R9
+	CMPQ         R9, $0x03
+	JL           by4x8x2
+	MOVQ         ystep+48(FP), R10
+	MOVQ         SI, R9
+	VMOVUPS      Y0, (R9)
+	VMOVUPS      Y1, 32(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Y2, (R9)
+	VMOVUPS      Y3, 32(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Y4, (R9)
+	VMOVUPS      Y5, 32(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Y6, (R9)
+	VMOVUPS      Y7, 32(R9)
+	ADDQ         $0x00000040, DI
+	ADDQ         $0x00000040, SI
+	SUBQ         $0x00000010, R8
+	JMP          pair4x8
+
+one4x8:
+	TESTQ   R8, R8
+	JLE     done4
+	MOVQ    R8, R9
+	XORQ    R10, R10
+	SUBQ    $0x08, R9
+	CMOVQGT R10, R9
+	LEAQ    (DI)(R9*4), DI
+	LEAQ    (SI)(R9*4), SI
+	SUBQ    R9, R8
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	XORQ    R9, R9
+
+by4x8x1:
+	MOVLQSX      (CX)(R9*4), R10
+	LEAQ         (DI)(R10*4), R10
+	LEAQ         (R10)(DX*4), R11
+	VBROADCASTSS (AX)(R9*4), Y4
+	VBROADCASTSS 12(AX)(R9*4), Y5
+	VBROADCASTSS 24(AX)(R9*4), Y6
+	VFMADD231PS  (R10), Y4, Y0
+	VMOVUPS      (R10)(DX*1), Y7
+	VFMADD231PS  Y7, Y5, Y0
+	VFMADD231PS  Y7, Y4, Y1
+	VMOVUPS      (R10)(DX*2), Y7
+	VFMADD231PS  Y7, Y6, Y0
+	VFMADD231PS  Y7, Y5, Y1
+	VFMADD231PS  Y7, Y4, Y2
+	VMOVUPS      (R10)(BX*1), Y7
+	VFMADD231PS  Y7, Y6, Y1
+	VFMADD231PS  Y7, Y5, Y2
+	VFMADD231PS  Y7, Y4, Y3
+	VMOVUPS      (R11), Y4
+	VFMADD231PS  Y4, Y6, Y2
+	VFMADD231PS  Y4, Y5, Y3
+	VFMADD231PS  (R11)(DX*1), Y6, Y3
+	INCQ         R9
+	CMPQ         R9, $0x03
+	JL           by4x8x1
+	MOVQ         ystep+48(FP), R10
+	MOVQ         SI, R9
+	VMOVUPS      Y0, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Y1, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Y2, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Y3, (R9)
+	ADDQ         $0x00000020, DI
+	ADDQ         $0x00000020, SI
+	SUBQ         $0x00000008, R8
+	JMP          one4x8
+
+below4x8:
+	CMPQ R8, $0x04
+	JL   below4x4
+
+pair4x4:
+	CMPQ   R8, $0x08
+	JL     one4x4
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
+	XORQ   R9, R9
+
+by4x4x2:
+	MOVLQSX      (CX)(R9*4), R10
+	LEAQ         (DI)(R10*4), R10
+	LEAQ         (R10)(DX*4), R11
+	VBROADCASTSS (AX)(R9*4), X8
+	VBROADCASTSS 12(AX)(R9*4), X9
+	VBROADCASTSS 24(AX)(R9*4), X10
+	VFMADD231PS  (R10), X8, X0
+	VFMADD231PS  16(R10), X8, X1
+	VMOVUPS      (R10)(DX*1), X11
+	VFMADD231PS  X11, X9, X0
+	VFMADD231PS  X11, X8, X2
+	VMOVUPS      16(R10)(DX*1), X11
+	VFMADD231PS  X11, X9, X1
+	VFMADD231PS  X11, X8, X3
+	VMOVUPS      (R10)(DX*2), X11
+	VFMADD231PS  X11, X10, X0
+	VFMADD231PS  X11, X9, X2
+	VFMADD231PS  X11, X8, X4
+	VMOVUPS      16(R10)(DX*2), X11
+	VFMADD231PS  X11, X10, X1
+	VFMADD231PS  X11, X9, X3
+	VFMADD231PS  X11, X8, X5
+	VMOVUPS      (R10)(BX*1), X11
+	VFMADD231PS  X11, X10, X2
+	VFMADD231PS  X11, X9, X4
+	VFMADD231PS  X11, X8, X6
+	VMOVUPS      16(R10)(BX*1), X11
+	VFMADD231PS  X11, X10, X3
+	VFMADD231PS  X11, X9, X5
+	VFMADD231PS  X11, X8, X7
+	VMOVUPS      (R11), X8
+	VFMADD231PS  X8, X10, X4
+	VFMADD231PS  X8, X9, X6
+	VMOVUPS      16(R11), X8
+	VFMADD231PS  X8, X10, X5
+	VFMADD231PS  X8, X9, X7
+	VFMADD231PS  (R11)(DX*1), X10, X6
+	VFMADD231PS  16(R11)(DX*1), X10, X7
+	INCQ         R9
+	CMPQ         R9, $0x03
+	JL           by4x4x2
+	MOVQ         ystep+48(FP), R10
+	MOVQ         SI, R9
+	VMOVUPS      X0, (R9)
+	VMOVUPS      X1, 16(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      X2, (R9)
+	VMOVUPS      X3, 16(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      X4, (R9)
+	VMOVUPS      X5, 16(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      X6, (R9)
+	VMOVUPS      X7, 16(R9)
+	ADDQ         $0x00000020, DI
+	ADDQ         $0x00000020, SI
+	SUBQ         $0x00000008, R8
+	JMP          pair4x4
+
+one4x4:
+	TESTQ   R8, R8
+	JLE     done4
+	MOVQ    R8, R9
+	XORQ    R10, R10
+	SUBQ    $0x04, R9
+	CMOVQGT R10, R9
+	LEAQ    (DI)(R9*4), DI
+	LEAQ    (SI)(R9*4), SI
+	SUBQ    R9, R8
+	VXORPS  X0, X0, X0
+	VXORPS  X1, X1, X1
+	VXORPS  X2, X2, X2
+	VXORPS  X3, X3, X3
+	XORQ    R9, R9
+
+by4x4x1:
+	MOVLQSX      (CX)(R9*4), R10
+	LEAQ         (DI)(R10*4), R10
+	LEAQ         (R10)(DX*4), R11
+	VBROADCASTSS (AX)(R9*4), X4
+	VBROADCASTSS 12(AX)(R9*4), X5
+	VBROADCASTSS 24(AX)(R9*4), X6
+	VFMADD231PS  (R10), X4, X0
+	VMOVUPS      (R10)(DX*1), X7
+	VFMADD231PS  X7, X5, X0
+	VFMADD231PS  X7, X4, X1
+	VMOVUPS      (R10)(DX*2), X7
+	VFMADD231PS  X7, X6, X0
+	VFMADD231PS  X7, X5, X1
+	VFMADD231PS  X7, X4, X2
+	VMOVUPS      (R10)(BX*1), X7
+	VFMADD231PS  X7, X6, X1
+	VFMADD231PS  X7, X5, X2
+	VFMADD231PS  X7, X4, X3
+	VMOVUPS      (R11), X4
+	VFMADD231PS  X4, X6, X2
+	VFMADD231PS  X4, X5, X3
+	VFMADD231PS  (R11)(DX*1), X6, X3
+	INCQ         R9
+	CMPQ         R9, $0x03
+	JL           by4x4x1
+	MOVQ         ystep+48(FP), R10
+	MOVQ         SI, R9
+	VMOVUPS      X0, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      X1, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      X2, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      X3, (R9)
+	ADDQ         $0x00000010, DI
+	ADDQ         $0x00000010, SI
+	SUBQ         $0x00000004, R8
+	JMP          one4x4
+
+below4x4:
+one4x1:
+	TESTQ  R8, R8
+	JLE    done4
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	XORQ   R9, R9
+
+by4x1x1:
+	MOVLQSX     (CX)(R9*4), R10
+	LEAQ        (DI)(R10*4), R10
+	LEAQ        (R10)(DX*4), R11
+	VMOVSS      (AX)(R9*4), X4
+	VMOVSS      12(AX)(R9*4), X5
+	VMOVSS      24(AX)(R9*4), X6
+	VFMADD231SS (R10), X4, X0
+	VMOVSS      (R10)(DX*1), X7
+	VFMADD231SS X7, X5, X0
+	VFMADD231SS X7, X4, X1
+	VMOVSS      (R10)(DX*2), X7
+	VFMADD231SS X7, X6, X0
+	VFMADD231SS X7, X5, X1
+	VFMADD231SS X7, X4, X2
+	VMOVSS      (R10)(BX*1), X7
+	VFMADD231SS X7, X6, X1
+	VFMADD231SS X7, X5, X2
+	VFMADD231SS X7, X4, X3
+	VMOVSS      (R11), X4
+	VFMADD231SS X4, X6, X2
+	VFMADD231SS X4, X5, X3
+	VFMADD231SS (R11)(DX*1), X6, X3
+	INCQ        R9
+	CMPQ        R9, $0x03
+	JL          by4x1x1
+	MOVQ        ystep+48(FP), R10
+	MOVQ        SI, R9
+	VMOVSS      X0, (R9)
+	LEAQ        (R9)(R10*4), R9
+	VMOVSS      X1, (R9)
+	LEAQ        (R9)(R10*4), R9
+	VMOVSS      X2, (R9)
+	LEAQ        (R9)(R10*4), R9
+	VMOVSS      X3, (R9)
+	ADDQ        $0x00000004, DI
+	ADDQ        $0x00000004, SI
+	SUBQ        $0x00000001, R8
+	JMP         one4x1
+
+done4:
+	MOVQ   ystep+48(FP), SI
+	SHLQ   $0x02, SI
+	IMUL3Q $0x04, SI, SI
+	ADDQ   SI, y+0(FP)
+	IMUL3Q $0x04, DX, SI
+	ADDQ   SI, x+8(FP)
+	SUBQ   $0x04, rows+40(FP)
+	JMP    rows
+
+row:
+	CMPQ rows+40(FP), $0x00
+	JE   end
+	MOVQ y+0(FP), BX
+	MOVQ x+8(FP), SI
+	MOVQ n+32(FP), DI
+	CMPQ DI, $0x08
+	JL   below1x8
+
+one1x8:
+	TESTQ   DI, DI
+	JLE     done1
+	MOVQ    DI, R8
+	XORQ    R9, R9
+	SUBQ    $0x08, R8
+	CMOVQGT R9, R8
+	LEAQ    (SI)(R8*4), SI
+	LEAQ    (BX)(R8*4), BX
+	SUBQ    R8, DI
+	VXORPS  Y0, Y0, Y0
+	XORQ    R8, R8
+
+by1x8x1:
+	MOVLQSX      (CX)(R8*4), R9
+	LEAQ         (SI)(R9*4), R9
+	VBROADCASTSS (AX)(R8*4), Y1
+	VBROADCASTSS 12(AX)(R8*4), Y2
+	VBROADCASTSS 24(AX)(R8*4), Y3
+	VFMADD231PS  (R9), Y1, Y0
+	VFMADD231PS  (R9)(DX*1), Y2, Y0
+	VFMADD231PS  (R9)(DX*2), Y3, Y0
+	INCQ         R8
+	CMPQ         R8, $0x03
+	JL           by1x8x1
+	MOVQ         ystep+48(FP), R8
+	MOVQ         BX, R8
+	VMOVUPS      Y0, (R8)
+	ADDQ         $0x00000020, SI
+	ADDQ         $0x00000020, BX
+	SUBQ         $0x00000008, DI
+	JMP          one1x8
+
+below1x8:
+	CMPQ DI, $0x04
+	JL   below1x4
+
+one1x4:
+	TESTQ   DI, DI
+	JLE     done1
+	MOVQ    DI, R8
+	XORQ    R9, R9
+	SUBQ    $0x04, R8
+	CMOVQGT R9, R8
+	LEAQ    (SI)(R8*4), SI
+	LEAQ    (BX)(R8*4), BX
+	SUBQ    R8, DI
+	VXORPS  X0, X0, X0
+	XORQ    R8, R8
+
+by1x4x1:
+	MOVLQSX      (CX)(R8*4), R9
+	LEAQ         (SI)(R9*4), R9
+	VBROADCASTSS (AX)(R8*4), X1
+	VBROADCASTSS 12(AX)(R8*4), X2
+	VBROADCASTSS 24(AX)(R8*4), X3
+	VFMADD231PS  (R9), X1, X0
+	VFMADD231PS  (R9)(DX*1), X2, X0
+	VFMADD231PS  (R9)(DX*2), X3, X0
+	INCQ         R8
+	CMPQ         R8, $0x03
+	JL           by1x4x1
+	MOVQ         ystep+48(FP), R8
+	MOVQ         BX, R8
+	VMOVUPS      X0, (R8)
+	ADDQ         $0x00000010, SI
+	ADDQ         $0x00000010, BX
+	SUBQ         $0x00000004, DI
+	JMP          one1x4
+
+below1x4:
+one1x1:
+	TESTQ  DI, DI
+	JLE    done1
+	VXORPS X0, X0, X0
+	XORQ   R8, R8
+
+by1x1x1:
+	MOVLQSX     (CX)(R8*4), R9
+	LEAQ        (SI)(R9*4), R9
+	VMOVSS      (AX)(R8*4), X1
+	VMOVSS      12(AX)(R8*4), X2
+	VMOVSS      24(AX)(R8*4), X3
+	VFMADD231SS (R9), X1, X0
+	VFMADD231SS (R9)(DX*1), X2, X0
+	VFMADD231SS (R9)(DX*2), X3, X0
+	INCQ        R8
+	CMPQ        R8, $0x03
+	JL          by1x1x1
+	MOVQ        ystep+48(FP), R8
+	MOVQ        BX, R8
+	VMOVSS      X0, (R8)
+	ADDQ        $0x00000004, SI
+	ADDQ        $0x00000004, BX
+	SUBQ        $0x00000001, DI
+	JMP         one1x1
+
+done1:
+	MOVQ   ystep+48(FP), BX
+	SHLQ   $0x02, BX
+	ADDQ   BX, y+0(FP)
+	IMUL3Q $0x01, DX, BX
+	ADDQ   BX, x+8(FP)
+	SUBQ   $0x01, rows+40(FP)
+	JMP    row
+
+end:
+	VZEROUPPER
+	RET
+
+// func filter3by2AVX2(y *float32, x *float32, w *float32, offsets *int32, n int, rows int, ystep int, xstep int)
+// Requires: AVX, CMOV, FMA3
+TEXT ·filter3by2AVX2(SB), $0-64
+	MOVQ w+16(FP), AX
+	MOVQ offsets+24(FP), CX
+	MOVQ xstep+56(FP), DX
+	SHLQ $0x02, DX
+	LEAQ (DX)(DX*2), BX
+
+rows:
+	CMPQ rows+40(FP), $0x04
+	JL   row
+	MOVQ y+0(FP), SI
+	MOVQ x+8(FP), DI
+	MOVQ n+32(FP), R8
+	CMPQ R8, $0x08
+	JL   below4x8
+
+pair4x8:
+	CMPQ   R8, $0x10
+	JL     one4x8
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	XORQ   R9, R9
+
+by4x8x2:
+	MOVLQSX      (CX)(R9*4), R10
+	LEAQ         (DI)(R10*4), R10
+	LEAQ         (R10)(DX*4), R11
+	LEAQ         (R11)(DX*4), R12
+	VBROADCASTSS (AX)(R9*4), Y8
+	VBROADCASTSS 12(AX)(R9*4), Y9
+	VBROADCASTSS 24(AX)(R9*4), Y10
+	VFMADD231PS  (R10), Y8, Y0
+	VFMADD231PS  32(R10), Y8, Y1
+	VFMADD231PS  (R10)(DX*1), Y9, Y0
+	VFMADD231PS  32(R10)(DX*1), Y9, Y1
+	VMOVUPS      (R10)(DX*2), Y11
+	VFMADD231PS  Y11, Y10, Y0
+	VFMADD231PS  Y11, Y8, Y2
+	VMOVUPS      32(R10)(DX*2), Y11
+	VFMADD231PS  Y11, Y10, Y1
+	VFMADD231PS  Y11, Y8, Y3
+	VFMADD231PS  (R10)(BX*1), Y9, Y2
+	VFMADD231PS  32(R10)(BX*1), Y9, Y3
+	VMOVUPS      (R11), Y11
+	VFMADD231PS  Y11, Y10, Y2
+	VFMADD231PS  Y11, Y8, Y4
+	VMOVUPS      32(R11), Y11
+	VFMADD231PS  Y11, Y10, Y3
+	VFMADD231PS  Y11, Y8, Y5
+	VFMADD231PS  (R11)(DX*1), Y9, Y4
+	VFMADD231PS  32(R11)(DX*1), Y9, Y5
+	VMOVUPS      (R11)(DX*2), Y11
+	VFMADD231PS  Y11, Y10, Y4
+	VFMADD231PS  Y11, Y8, Y6
+	VMOVUPS      32(R11)(DX*2), Y11
+	VFMADD231PS  Y11, Y10, Y5
+	VFMADD231PS  Y11, Y8, Y7
+	VFMADD231PS  (R11)(BX*1), Y9, Y6
+	VFMADD231PS  32(R11)(BX*1), Y9, Y7
+	VFMADD231PS  (R12), Y10, Y6
+	VFMADD231PS  32(R12), Y10, Y7
+	INCQ         R9
+	CMPQ         R9, $0x03
+	JL           by4x8x2
+	MOVQ         ystep+48(FP), R10
+	MOVQ         SI, R9
+	VMOVUPS      Y0, (R9)
+	VMOVUPS      Y1, 32(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Y2, (R9)
+	VMOVUPS      Y3, 32(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Y4, (R9)
+	VMOVUPS      Y5, 32(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Y6, (R9)
+	VMOVUPS      Y7, 32(R9)
+	ADDQ         $0x00000040, DI
+	ADDQ         $0x00000040, SI
+	SUBQ         $0x00000010, R8
+	JMP          pair4x8
+
+one4x8:
+	TESTQ   R8, R8
+	JLE     done4
+	MOVQ    R8, R9
+	XORQ    R10, R10
+	SUBQ    $0x08, R9
+	CMOVQGT R10, R9
+	LEAQ    (DI)(R9*4), DI
+	LEAQ    (SI)(R9*4), SI
+	SUBQ    R9, R8
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	XORQ    R9, R9
+
+by4x8x1:
+	MOVLQSX      (CX)(R9*4), R10
+	LEAQ         (DI)(R10*4), R10
+	LEAQ         (R10)(DX*4), R11
+	LEAQ         (R11)(DX*4), R12
+	VBROADCASTSS (AX)(R9*4), Y4
+	VBROADCASTSS 12(AX)(R9*4), Y5
+	VBROADCASTSS 24(AX)(R9*4), Y6
+	VFMADD231PS  (R10), Y4, Y0
+	VFMADD231PS  (R10)(DX*1), Y5, Y0
+	VMOVUPS      (R10)(DX*2), Y7
+	VFMADD231PS  Y7, Y6, Y0
+	VFMADD231PS  Y7, Y4, Y1
+	VFMADD231PS  (R10)(BX*1), Y5, Y1
+	VMOVUPS      (R11), Y7
+	VFMADD231PS  Y7, Y6, Y1
+	VFMADD231PS  Y7, Y4, Y2
+	VFMADD231PS  (R11)(DX*1), Y5, Y2
+	VMOVUPS      (R11)(DX*2), Y7
+	VFMADD231PS  Y7, Y6, Y2
+	VFMADD231PS  Y7, Y4, Y3
+	VFMADD231PS  (R11)(BX*1), Y5, Y3
+	VFMADD231PS  (R12), Y6, Y3
+	INCQ         R9
+	CMPQ         R9, $0x03
+	JL           by4x8x1
+	MOVQ         ystep+48(FP), R10
+	MOVQ         SI, R9
+	VMOVUPS      Y0, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Y1, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Y2, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Y3, (R9)
+	ADDQ         $0x00000020, DI
+	ADDQ         $0x00000020, SI
+	SUBQ         $0x00000008, R8
+	JMP          one4x8
+
+below4x8:
+	CMPQ R8, $0x04
+	JL   below4x4
+
+pair4x4:
+	CMPQ   R8, $0x08
+	JL     one4x4
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
+	XORQ   R9, R9
+
+by4x4x2:
+	MOVLQSX      (CX)(R9*4), R10
+	LEAQ         (DI)(R10*4), R10
+	LEAQ         (R10)(DX*4), R11
+	LEAQ         (R11)(DX*4), R12
+	VBROADCASTSS (AX)(R9*4), X8
+	VBROADCASTSS 12(AX)(R9*4), X9
+	VBROADCASTSS 24(AX)(R9*4), X10
+	VFMADD231PS  (R10), X8, X0
+	VFMADD231PS  16(R10), X8, X1
+	VFMADD231PS  (R10)(DX*1), X9, X0
+	VFMADD231PS  16(R10)(DX*1), X9, X1
+	VMOVUPS      (R10)(DX*2), X11
+	VFMADD231PS  X11, X10, X0
+	VFMADD231PS  X11, X8, X2
+	VMOVUPS      16(R10)(DX*2), X11
+	VFMADD231PS  X11, X10, X1
+	VFMADD231PS  X11, X8, X3
+	VFMADD231PS  (R10)(BX*1), X9, X2
+	VFMADD231PS  16(R10)(BX*1), X9, X3
+	VMOVUPS      (R11), X11
+	VFMADD231PS  X11, X10, X2
+	VFMADD231PS  X11, X8, X4
+	VMOVUPS      16(R11), X11
+	VFMADD231PS  X11, X10, X3
+	VFMADD231PS  X11, X8, X5
+	VFMADD231PS  (R11)(DX*1), X9, X4
+	VFMADD231PS  16(R11)(DX*1), X9, X5
+	VMOVUPS      (R11)(DX*2), X11
+	VFMADD231PS  X11, X10, X4
+	VFMADD231PS  X11, X8, X6
+	VMOVUPS      16(R11)(DX*2), X11
+	VFMADD231PS  X11, X10, X5
+	VFMADD231PS  X11, X8, X7
+	VFMADD231PS  (R11)(BX*1), X9, X6
+	VFMADD231PS  16(R11)(BX*1), X9, X7
+	VFMADD231PS  (R12), X10, X6
+	VFMADD231PS  16(R12), X10, X7
+	INCQ         R9
+	CMPQ         R9, $0x03
+	JL           by4x4x2
+	MOVQ         ystep+48(FP), R10
+	MOVQ         SI, R9
+	VMOVUPS      X0, (R9)
+	VMOVUPS      X1, 16(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      X2, (R9)
+	VMOVUPS      X3, 16(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      X4, (R9)
+	VMOVUPS      X5, 16(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      X6, (R9)
+	VMOVUPS      X7, 16(R9)
+	ADDQ         $0x00000020, DI
+	ADDQ         $0x00000020, SI
+	SUBQ         $0x00000008, R8
+	JMP          pair4x4
+
+one4x4:
+	TESTQ   R8, R8
+	JLE     done4
+	MOVQ    R8, R9
+	XORQ    R10, R10
+	SUBQ    $0x04, R9
+	CMOVQGT R10, R9
+	LEAQ    (DI)(R9*4), DI
+	LEAQ    (SI)(R9*4), SI
+	SUBQ    R9, R8
+	VXORPS  X0, X0, X0
+	VXORPS  X1, X1, X1
+	VXORPS  X2, X2, X2
+	VXORPS  X3, X3, X3
+	XORQ    R9, R9
+
+by4x4x1:
+	MOVLQSX      (CX)(R9*4), R10
+	LEAQ         (DI)(R10*4), R10
+	LEAQ         (R10)(DX*4), R11
+	LEAQ         (R11)(DX*4), R12
+	VBROADCASTSS (AX)(R9*4), X4
+	VBROADCASTSS 12(AX)(R9*4), X5
+	VBROADCASTSS 24(AX)(R9*4), X6
+	VFMADD231PS  (R10), X4, X0
+	VFMADD231PS  (R10)(DX*1), X5, X0
+	VMOVUPS      (R10)(DX*2), X7
+	VFMADD231PS  X7, X6, X0
+	VFMADD231PS  X7, X4, X1
+	VFMADD231PS  (R10)(BX*1), X5, X1
+	VMOVUPS      (R11), X7
+	VFMADD231PS  X7, X6, X1
+	VFMADD231PS  X7, X4, X2
+	VFMADD231PS  (R11)(DX*1), X5, X2
+	VMOVUPS      (R11)(DX*2), X7
+	VFMADD231PS  X7, X6, X2
+	VFMADD231PS  X7, X4, X3
+	VFMADD231PS  (R11)(BX*1), X5, X3
+	VFMADD231PS  (R12), X6, X3
+	INCQ         R9
+	CMPQ         R9, $0x03
+	JL           by4x4x1
+	MOVQ         ystep+48(FP), R10
+	MOVQ         SI, R9
+	VMOVUPS      X0, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      X1, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      X2, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      X3, (R9)
+	ADDQ         $0x00000010, DI
+	ADDQ         $0x00000010, SI
+	SUBQ         $0x00000004, R8
+	JMP          one4x4
+
+below4x4:
+one4x1:
+	TESTQ  R8, R8
+	JLE    done4
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	XORQ   R9, R9
+
+by4x1x1:
+	MOVLQSX     (CX)(R9*4), R10
+	LEAQ        (DI)(R10*4), R10
+	LEAQ        (R10)(DX*4), R11
+	LEAQ        (R11)(DX*4), R12
+	VMOVSS      (AX)(R9*4), X4
+	VMOVSS      12(AX)(R9*4), X5
+	VMOVSS      24(AX)(R9*4), X6
+	VFMADD231SS (R10), X4, X0
+	VFMADD231SS (R10)(DX*1), X5, X0
+	VMOVSS      (R10)(DX*2), X7
+	VFMADD231SS X7, X6, X0
+	VFMADD231SS X7, X4, X1
+	VFMADD231SS (R10)(BX*1), X5, X1
+	VMOVSS      (R11), X7
+	VFMADD231SS X7, X6, X1
+	VFMADD231SS X7, X4, X2
+	VFMADD231SS (R11)(DX*1), X5, X2
+	VMOVSS      (R11)(DX*2), X7
+	VFMADD231SS X7, X6, X2
+	VFMADD231SS X7, X4, X3
+	VFMADD231SS (R11)(BX*1), X5, X3
+	VFMADD231SS (R12), X6, X3
+	INCQ        R9
+	CMPQ        R9, $0x03
+	JL          by4x1x1
+	MOVQ        ystep+48(FP), R10
+	MOVQ        SI, R9
+	VMOVSS      X0, (R9)
+	LEAQ        (R9)(R10*4), R9
+	VMOVSS      X1, (R9)
+	LEAQ        (R9)(R10*4), R9
+	VMOVSS      X2, (R9)
+	LEAQ        (R9)(R10*4), R9
+	VMOVSS      X3, (R9)
+	ADDQ        $0x00000004, DI
+	ADDQ        $0x00000004, SI
+	SUBQ        $0x00000001, R8
+	JMP         one4x1
+
+done4:
+	MOVQ   ystep+48(FP), SI
+	SHLQ   $0x02, SI
+	IMUL3Q $0x04, SI, SI
+	ADDQ   SI, y+0(FP)
+	IMUL3Q $0x08, DX, SI
+	ADDQ   SI, x+8(FP)
+	SUBQ   $0x04, rows+40(FP)
+	JMP    rows
+
+row:
+	CMPQ rows+40(FP), $0x00
+	JE   end
+	MOVQ y+0(FP), BX
+	MOVQ x+8(FP), SI
+	MOVQ n+32(FP), DI
+	CMPQ DI, $0x08
+	JL   below1x8
+
+one1x8:
+	TESTQ   DI, DI
+	JLE     done1
+	MOVQ    DI, R8
+	XORQ    R9, R9
+	SUBQ    $0x08, R8
+	CMOVQGT R9, R8
+	LEAQ    (SI)(R8*4), SI
+	LEAQ    (BX)(R8*4), BX
+	SUBQ    R8, DI
+	VXORPS  Y0, Y0, Y0
+	XORQ    R8, R8
+
+by1x8x1:
+	MOVLQSX      (CX)(R8*4), R9
+	LEAQ         (SI)(R9*4), R9
+	VBROADCASTSS (AX)(R8*4), Y1
+	VBROADCASTSS 12(AX)(R8*4), Y2
+	VBROADCASTSS 24(AX)(R8*4), Y3
+	VFMADD231PS  (R9), Y1, Y0
+	VFMADD231PS  (R9)(DX*1), Y2, Y0
+	VFMADD231PS  (R9)(DX*2), Y3, Y0
+	INCQ         R8
+	CMPQ         R8, $0x03
+	JL           by1x8x1
+	MOVQ         ystep+48(FP), R8
+	MOVQ         BX, R8
+	VMOVUPS      Y0, (R8)
+	ADDQ         $0x00000020, SI
+	ADDQ         $0x00000020, BX
+	SUBQ         $0x00000008, DI
+	JMP          one1x8
+
+below1x8:
+	CMPQ DI, $0x04
+	JL   below1x4
+
+one1x4:
+	TESTQ   DI, DI
+	JLE     done1
+	MOVQ    DI, R8
+	XORQ    R9, R9
+	SUBQ    $0x04, R8
+	CMOVQGT R9, R8
+	LEAQ    (SI)(R8*4), SI
+	LEAQ    (BX)(R8*4), BX
+	SUBQ    R8, DI
+	VXORPS  X0, X0, X0
+	XORQ    R8, R8
+
+by1x4x1:
+	MOVLQSX      (CX)(R8*4), R9
+	LEAQ         (SI)(R9*4), R9
+	VBROADCASTSS (AX)(R8*4), X1
+	VBROADCASTSS 12(AX)(R8*4), X2
+	VBROADCASTSS 24(AX)(R8*4), X3
+	VFMADD231PS  (R9), X1, X0
+	VFMADD231PS  (R9)(DX*1), X2, X0
+	VFMADD231PS  (R9)(DX*2), X3, X0
+	INCQ         R8
+	CMPQ         R8, $0x03
+	JL           by1x4x1
+	MOVQ         ystep+48(FP), R8
+	MOVQ         BX, R8
+	VMOVUPS      X0, (R8)
+	ADDQ         $0x00000010, SI
+	ADDQ         $0x00000010, BX
+	SUBQ         $0x00000004, DI
+	JMP          one1x4
+
+below1x4:
+one1x1:
+	TESTQ  DI, DI
+	JLE    done1
+	VXORPS X0, X0, X0
+	XORQ   R8, R8
+
+by1x1x1:
+	MOVLQSX     (CX)(R8*4), R9
+	LEAQ        (SI)(R9*4), R9
+	VMOVSS      (AX)(R8*4), X1
+	VMOVSS      12(AX)(R8*4), X2
+	VMOVSS      24(AX)(R8*4), X3
+	VFMADD231SS (R9), X1, X0
+	VFMADD231SS (R9)(DX*1), X2, X0
+	VFMADD231SS (R9)(DX*2), X3, X0
+	INCQ        R8
+	CMPQ        R8, $0x03
+	JL          by1x1x1
+	MOVQ        ystep+48(FP), R8
+	MOVQ        BX, R8
+	VMOVSS      X0, (R8)
+	ADDQ        $0x00000004, SI
+	ADDQ        $0x00000004, BX
+	SUBQ        $0x00000001, DI
+	JMP         one1x1
+
+done1:
+	MOVQ   ystep+48(FP), BX
+	SHLQ   $0x02, BX
+	ADDQ   BX, y+0(FP)
+	IMUL3Q $0x02, DX, BX
+	ADDQ   BX, x+8(FP)
+	SUBQ   $0x01, rows+40(FP)
+	JMP    row
+
+end:
+	VZEROUPPER
+	RET
+
+// func filter5AVX2(y *float32, x *float32, w *float32, offsets *int32, n int, rows int, ystep int, xstep int)
+// Requires: AVX, CMOV, FMA3
+TEXT ·filter5AVX2(SB), $0-64
+	MOVQ w+16(FP), AX
+	MOVQ offsets+24(FP), CX
+	MOVQ xstep+56(FP), DX
+	SHLQ $0x02, DX
+	LEAQ (DX)(DX*2), BX
+
+rows:
+	CMPQ rows+40(FP), $0x04
+	JL   row
+	MOVQ y+0(FP), SI
+	MOVQ x+8(FP), DI
+	MOVQ n+32(FP), R8
+	CMPQ R8, $0x08
+	JL   below4x8
+
+pair4x8:
+	CMPQ   R8, $0x10
+	JL     one4x8
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	XORQ   R9, R9
+
+by4x8x2:
+	MOVLQSX      (CX)(R9*4), R10
+	LEAQ         (DI)(R10*4), R10
+	LEAQ         (R10)(DX*4), R11
+	VBROADCASTSS (AX)(R9*4), Y8
+	VBROADCASTSS 20(AX)(R9*4), Y9
+	VBROADCASTSS 40(AX)(R9*4), Y10
+	VBROADCASTSS 60(AX)(R9*4), Y11
+	VBROADCASTSS 80(AX)(R9*4), Y12
+	VFMADD231PS  (R10), Y8, Y0
+	VFMADD231PS  32(R10), Y8, Y1
+	VMOVUPS      (R10)(DX*1), Y13
+	VFMADD231PS  Y13, Y9, Y0
+	VFMADD231PS  Y13, Y8, Y2
+	VMOVUPS      32(R10)(DX*1), Y13
+	VFMADD231PS  Y13, Y9, Y1
+	VFMADD231PS  Y13, Y8, Y3
+	VMOVUPS      (R10)(DX*2), Y13
+	VFMADD231PS  Y13, Y10, Y0
+	VFMADD231PS  Y13, Y9, Y2
+	VFMADD231PS  Y13, Y8, Y4
+	VMOVUPS      32(R10)(DX*2), Y13
+	VFMADD231PS  Y13, Y10, Y1
+	VFMADD231PS  Y13, Y9, Y3
+	VFMADD231PS  Y13, Y8, Y5
+	VMOVUPS      (R10)(BX*1), Y13
+	VFMADD231PS  Y13, Y11, Y0
+	VFMADD231PS  Y13, Y10, Y2
+	VFMADD231PS  Y13, Y9, Y4
+	VFMADD231PS  Y13, Y8, Y6
+	VMOVUPS      32(R10)(BX*1), Y13
+	VFMADD231PS  Y13, Y11, Y1
+	VFMADD231PS  Y13, Y10, Y3
+	VFMADD231PS  Y13, Y9, Y5
+	VFMADD231PS  Y13, Y8, Y7
+	VMOVUPS      (R11), Y8
+	VFMADD231PS  Y8, Y12, Y0
+	VFMADD231PS  Y8, Y11, Y2
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y8, Y9, Y6
+	VMOVUPS      32(R11), Y8
+	VFMADD231PS  Y8, Y12, Y1
+	VFMADD231PS  Y8, Y11, Y3
+	VFMADD231PS  Y8, Y10, Y5
+	VFMADD231PS  Y8, Y9, Y7
+	VMOVUPS      (R11)(DX*1), Y8
+	VFMADD231PS  Y8, Y12, Y2
+	VFMADD231PS  Y8, Y11, Y4
+	VFMADD231PS  Y8, Y10, Y6
+	VMOVUPS      32(R11)(DX*1), Y8
+	VFMADD231PS  Y8, Y12, Y3
+	VFMADD231PS  Y8, Y11, Y5
+	VFMADD231PS  Y8, Y10, Y7
+	VMOVUPS      (R11)(DX*2), Y8
+	VFMADD231PS  Y8, Y12, Y4
+	VFMADD231PS  Y8, Y11, Y6
+	VMOVUPS      32(R11)(DX*2), Y8
+	VFMADD231PS  Y8, Y12, Y5
+	VFMADD231PS  Y8, Y11, Y7
+	VFMADD231PS  (R11)(BX*1), Y12, Y6
+	VFMADD231PS  32(R11)(BX*1), Y12, Y7
+	INCQ         R9
+	CMPQ         R9, $0x05
+	JL           by4x8x2
+	MOVQ         ystep+48(FP), R10
+	MOVQ         SI, R9
+	VMOVUPS      Y0, (R9)
+	VMOVUPS      Y1, 32(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Y2, (R9)
+	VMOVUPS      Y3, 32(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Y4, (R9)
+	VMOVUPS      Y5, 32(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Y6, (R9)
+	VMOVUPS      Y7, 32(R9)
+	ADDQ         $0x00000040, DI
+	ADDQ         $0x00000040, SI
+	SUBQ         $0x00000010, R8
+	JMP          pair4x8
+
+one4x8:
+	TESTQ   R8, R8
+	JLE     done4
+	MOVQ    R8, R9
+	XORQ    R10, R10
+	SUBQ    $0x08, R9
+	CMOVQGT R10, R9
+	LEAQ    (DI)(R9*4), DI
+	LEAQ    (SI)(R9*4), SI
+	SUBQ    R9, R8
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	XORQ    R9, R9
+
+by4x8x1:
+	MOVLQSX      (CX)(R9*4), R10
+	LEAQ         (DI)(R10*4), R10
+	LEAQ         (R10)(DX*4), R11
+	VBROADCASTSS (AX)(R9*4), Y4
+	VBROADCASTSS 20(AX)(R9*4), Y5
+	VBROADCASTSS 40(AX)(R9*4), Y6
+	VBROADCASTSS 60(AX)(R9*4), Y7
+	VBROADCASTSS 80(AX)(R9*4), Y8
+	VFMADD231PS  (R10), Y4, Y0
+	VMOVUPS      (R10)(DX*1), Y9
+	VFMADD231PS  Y9, Y5, Y0
+	VFMADD231PS  Y9, Y4, Y1
+	VMOVUPS      (R10)(DX*2), Y9
+	VFMADD231PS  Y9, Y6, Y0
+	VFMADD231PS  Y9, Y5, Y1
+	VFMADD231PS  Y9, Y4, Y2
+	VMOVUPS      (R10)(BX*1), Y9
+	VFMADD231PS  Y9, Y7, Y0
+	VFMADD231PS  Y9, Y6, Y1
+	VFMADD231PS  Y9, Y5, Y2
+	VFMADD231PS  Y9, Y4, Y3
+	VMOVUPS      (R11), Y4
+	VFMADD231PS  Y4, Y8, Y0
+	VFMADD231PS  Y4, Y7, Y1
+	VFMADD231PS  Y4, Y6, Y2
+	VFMADD231PS  Y4, Y5, Y3
+	VMOVUPS      (R11)(DX*1), Y4
+	VFMADD231PS  Y4, Y8, Y1
+	VFMADD231PS  Y4, Y7, Y2
+	VFMADD231PS  Y4, Y6, Y3
+	VMOVUPS      (R11)(DX*2), Y4
+	VFMADD231PS  Y4, Y8, Y2
+	VFMADD231PS  Y4, Y7, Y3
+	VFMADD231PS  (R11)(BX*1), Y8, Y3
+	INCQ         R9
+	CMPQ         R9, $0x05
+	JL           by4x8x1
+	MOVQ         ystep+48(FP), R10
+	MOVQ         SI, R9
+	VMOVUPS      Y0, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Y1, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Y2, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Y3, (R9)
+	ADDQ         $0x00000020, DI
+	ADDQ         $0x00000020, SI
+	SUBQ         $0x00000008, R8
+	JMP          one4x8
+
+below4x8:
+	CMPQ R8, $0x04
+	JL   below4x4
+
+pair4x4:
+	CMPQ   R8, $0x08
+	JL     one4x4
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
+	XORQ   R9, R9
+
+by4x4x2:
+	MOVLQSX      (CX)(R9*4), R10
+	LEAQ         (DI)(R10*4), R10
+	LEAQ         (R10)(DX*4), R11
+	VBROADCASTSS (AX)(R9*4), X8
+	VBROADCASTSS 20(AX)(R9*4), X9
+	VBROADCASTSS 40(AX)(R9*4), X10
+	VBROADCASTSS 60(AX)(R9*4), X11
+	VBROADCASTSS 80(AX)(R9*4), X12
+	VFMADD231PS  (R10), X8, X0
+	VFMADD231PS  16(R10), X8, X1
+	VMOVUPS      (R10)(DX*1), X13
+	VFMADD231PS  X13, X9, X0
+	VFMADD231PS  X13, X8, X2
+	VMOVUPS      16(R10)(DX*1), X13
+	VFMADD231PS  X13, X9, X1
+	VFMADD231PS  X13, X8, X3
+	VMOVUPS      (R10)(DX*2), X13
+	VFMADD231PS  X13, X10, X0
+	VFMADD231PS  X13, X9, X2
+	VFMADD231PS  X13, X8, X4
+	VMOVUPS      16(R10)(DX*2), X13
+	VFMADD231PS  X13, X10, X1
+	VFMADD231PS  X13, X9, X3
+	VFMADD231PS  X13, X8, X5
+	VMOVUPS      (R10)(BX*1), X13
+	VFMADD231PS  X13, X11, X0
+	VFMADD231PS  X13, X10, X2
+	VFMADD231PS  X13, X9, X4
+	VFMADD231PS  X13, X8, X6
+	VMOVUPS      16(R10)(BX*1), X13
+	VFMADD231PS  X13, X11, X1
+	VFMADD231PS  X13, X10, X3
+	VFMADD231PS  X13, X9, X5
+	VFMADD231PS  X13, X8, X7
+	VMOVUPS      (R11), X8
+	VFMADD231PS  X8, X12, X0
+	VFMADD231PS  X8, X11, X2
+	VFMADD231PS  X8, X10, X4
+	VFMADD231PS  X8, X9, X6
+	VMOVUPS      16(R11), X8
+	VFMADD231PS  X8, X12, X1
+	VFMADD231PS  X8, X11, X3
+	VFMADD231PS  X8, X10, X5
+	VFMADD231PS  X8, X9, X7
+	VMOVUPS      (R11)(DX*1), X8
+	VFMADD231PS  X8, X12, X2
+	VFMADD231PS  X8, X11, X4
+	VFMADD231PS  X8, X10, X6
+	VMOVUPS      16(R11)(DX*1), X8
+	VFMADD231PS  X8, X12, X3
+	VFMADD231PS  X8, X11, X5
+	VFMADD231PS  X8, X10, X7
+	VMOVUPS      (R11)(DX*2), X8
+	VFMADD231PS  X8, X12, X4
+	VFMADD231PS  X8, X11, X6
+	VMOVUPS      16(R11)(DX*2), X8
+	VFMADD231PS  X8, X12, X5
+	VFMADD231PS  X8, X11, X7
+	VFMADD231PS  (R11)(BX*1), X12, X6
+	VFMADD231PS  16(R11)(BX*1), X12, X7
+	INCQ         R9
+	CMPQ         R9, $0x05
+	JL           by4x4x2
+	MOVQ         ystep+48(FP), R10
+	MOVQ         SI, R9
+	VMOVUPS      X0, (R9)
+	VMOVUPS      X1, 16(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      X2, (R9)
+	VMOVUPS      X3, 16(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      X4, (R9)
+	VMOVUPS      X5, 16(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      X6, (R9)
+	VMOVUPS      X7, 16(R9)
+	ADDQ         $0x00000020, DI
+	ADDQ         $0x00000020, SI
+	SUBQ         $0x00000008, R8
+	JMP          pair4x4
+
+one4x4:
+	TESTQ   R8, R8
+	JLE     done4
+	MOVQ    R8, R9
+	XORQ    R10, R10
+	SUBQ    $0x04, R9
+	CMOVQGT R10, R9
+	LEAQ    (DI)(R9*4), DI
+	LEAQ    (SI)(R9*4), SI
+	SUBQ    R9, R8
+	VXORPS  X0, X0, X0
+	VXORPS  X1, X1, X1
+	VXORPS  X2, X2, X2
+	VXORPS  X3, X3, X3
+	XORQ    R9, R9
+
+by4x4x1:
+	MOVLQSX      (CX)(R9*4), R10
+	LEAQ         (DI)(R10*4), R10
+	LEAQ         (R10)(DX*4), R11
+	VBROADCASTSS (AX)(R9*4), X4
+	VBROADCASTSS 20(AX)(R9*4), X5
+	VBROADCASTSS 40(AX)(R9*4), X6
+	VBROADCASTSS 60(AX)(R9*4), X7
+	VBROADCASTSS 80(AX)(R9*4), X8
+	VFMADD231PS  (R10), X4, X0
+	VMOVUPS      (R10)(DX*1), X9
+	VFMADD231PS  X9, X5, X0
+	VFMADD231PS  X9, X4, X1
+	VMOVUPS      (R10)(DX*2), X9
+	VFMADD231PS  X9, X6, X0
+	VFMADD231PS  X9, X5, X1
+	VFMADD231PS  X9, X4, X2
+	VMOVUPS      (R10)(BX*1), X9
+	VFMADD231PS  X9, X7, X0
+	VFMADD231PS  X9, X6, X1
+	VFMADD231PS  X9, X5, X2
+	VFMADD231PS  X9, X4, X3
+	VMOVUPS      (R11), X4
+	VFMADD231PS  X4, X8, X0
+	VFMADD231PS  X4, X7, X1
+	VFMADD231PS  X4, X6, X2
+	VFMADD231PS  X4, X5, X3
+	VMOVUPS      (R11)(DX*1), X4
+	VFMADD231PS  X4, X8, X1
+	VFMADD231PS  X4, X7, X2
+	VFMADD231PS  X4, X6, X3
+	VMOVUPS      (R11)(DX*2), X4
+	VFMADD231PS  X4, X8, X2
+	VFMADD231PS  X4, X7, X3
+	VFMADD231PS  (R11)(BX*1), X8, X3
+	INCQ         R9
+	CMPQ         R9, $0x05
+	JL           by4x4x1
+	MOVQ         ystep+48(FP), R10
+	MOVQ         SI, R9
+	VMOVUPS      X0, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      X1, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      X2, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      X3, (R9)
+	ADDQ         $0x00000010, DI
+	ADDQ         $0x00000010, SI
+	SUBQ         $0x00000004, R8
+	JMP          one4x4
+
+below4x4:
+one4x1:
+	TESTQ  R8, R8
+	JLE    done4
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	XORQ   R9, R9
+
+by4x1x1:
+	MOVLQSX     (CX)(R9*4), R10
+	LEAQ        (DI)(R10*4), R10
+	LEAQ        (R10)(DX*4), R11
+	VMOVSS      (AX)(R9*4), X4
+	VMOVSS      20(AX)(R9*4), X5
+	VMOVSS      40(AX)(R9*4), X6
+	VMOVSS      60(AX)(R9*4), X7
+	VMOVSS      80(AX)(R9*4), X8
+	VFMADD231SS (R10), X4, X0
+	VMOVSS      (R10)(DX*1), X9
+	VFMADD231SS X9, X5, X0
+	VFMADD231SS X9, X4, X1
+	VMOVSS      (R10)(DX*2), X9
+	VFMADD231SS X9, X6, X0
+	VFMADD231SS X9, X5, X1
+	VFMADD231SS X9, X4, X2
+	VMOVSS      (R10)(BX*1), X9
+	VFMADD231SS X9, X7, X0
+	VFMADD231SS X9, X6, X1
+	VFMADD231SS X9, X5, X2
+	VFMADD231SS X9, X4, X3
+	VMOVSS      (R11), X4
+	VFMADD231SS X4, X8, X0
+	VFMADD231SS X4, X7, X1
+	VFMADD231SS X4, X6, X2
+	VFMADD231SS X4, X5, X3
+	VMOVSS      (R11)(DX*1), X4
+	VFMADD231SS X4, X8, X1
+	VFMADD231SS X4, X7, X2
+	VFMADD231SS X4, X6, X3
+	VMOVSS      (R11)(DX*2), X4
+	VFMADD231SS X4, X8, X2
+	VFMADD231SS X4, X7, X3
+	VFMADD231SS (R11)(BX*1), X8, X3
+	INCQ        R9
+	CMPQ        R9, $0x05
+	JL          by4x1x1
+	MOVQ        ystep+48(FP), R10
+	MOVQ        SI, R9
+	VMOVSS      X0, (R9)
+	LEAQ        (R9)(R10*4), R9
+	VMOVSS      X1, (R9)
+	LEAQ        (R9)(R10*4), R9
+	VMOVSS      X2, (R9)
+	LEAQ        (R9)(R10*4), R9
+	VMOVSS      X3, (R9)
+	ADDQ        $0x00000004, DI
+	ADDQ        $0x00000004, SI
+	SUBQ        $0x00000001, R8
+	JMP         one4x1
+
+done4:
+	MOVQ   ystep+48(FP), SI
+	SHLQ   $0x02, SI
+	IMUL3Q $0x04, SI, SI
+	ADDQ   SI, y+0(FP)
+	IMUL3Q $0x04, DX, SI
+	ADDQ   SI, x+8(FP)
+	SUBQ   $0x04, rows+40(FP)
+	JMP    rows
+
+row:
+	CMPQ rows+40(FP), $0x00
+	JE   end
+	MOVQ y+0(FP), SI
+	MOVQ x+8(FP), DI
+	MOVQ n+32(FP), R8
+	CMPQ R8, $0x08
+	JL   below1x8
+
+one1x8:
+	TESTQ   R8, R8
+	JLE     done1
+	MOVQ    R8, R9
+	XORQ    R10, R10
+	SUBQ    $0x08, R9
+	CMOVQGT R10, R9
+	LEAQ    (DI)(R9*4), DI
+	LEAQ    (SI)(R9*4), SI
+	SUBQ    R9, R8
+	VXORPS  Y0, Y0, Y0
+	XORQ    R9, R9
+
+by1x8x1:
+	MOVLQSX      (CX)(R9*4), R10
+	LEAQ         (DI)(R10*4), R10
+	LEAQ         (R10)(DX*4), R11
+	VBROADCASTSS (AX)(R9*4), Y1
+	VBROADCASTSS 20(AX)(R9*4), Y2
+	VBROADCASTSS 40(AX)(R9*4), Y3
+	VBROADCASTSS 60(AX)(R9*4), Y4
+	VBROADCASTSS 80(AX)(R9*4), Y5
+	VFMADD231PS  (R10), Y1, Y0
+	VFMADD231PS  (R10)(DX*1), Y2, Y0
+	VFMADD231PS  (R10)(DX*2), Y3, Y0
+	VFMADD231PS  (R10)(BX*1), Y4, Y0
+	VFMADD231PS  (R11), Y5, Y0
+	INCQ         R9
+	CMPQ         R9, $0x05
+	JL           by1x8x1
+	MOVQ         ystep+48(FP), R9
+	MOVQ         SI, R9
+	VMOVUPS      Y0, (R9)
+	ADDQ         $0x00000020, DI
+	ADDQ         $0x00000020, SI
+	SUBQ         $0x00000008, R8
+	JMP          one1x8
+
+below1x8:
+	CMPQ R8, $0x04
+	JL   below1x4
+
+one1x4:
+	TESTQ   R8, R8
+	JLE     done1
+	MOVQ    R8, R9
+	XORQ    R10, R10
+	SUBQ    $0x04, R9
+	CMOVQGT R10, R9
+	LEAQ    (DI)(R9*4), DI
+	LEAQ    (SI)(R9*4), SI
+	SUBQ    R9, R8
+	VXORPS  X0, X0, X0
+	XORQ    R9, R9
+
+by1x4x1:
+	MOVLQSX      (CX)(R9*4), R10
+	LEAQ         (DI)(R10*4), R10
+	LEAQ         (R10)(DX*4), R11
+	VBROADCASTSS (AX)(R9*4), X1
+	VBROADCASTSS 20(AX)(R9*4), X2
+	VBROADCASTSS 40(AX)(R9*4), X3
+	VBROADCASTSS 60(AX)(R9*4), X4
+	VBROADCASTSS 80(AX)(R9*4), X5
+	VFMADD231PS  (R10), X1, X0
+	VFMADD231PS  (R10)(DX*1), X2, X0
+	VFMADD231PS  (R10)(DX*2), X3, X0
+	VFMADD231PS  (R10)(BX*1), X4, X0
+	VFMADD231PS  (R11), X5, X0
+	INCQ         R9
+	CMPQ         R9, $0x05
+	JL           by1x4x1
+	MOVQ         ystep+48(FP), R9
+	MOVQ         SI, R9
+	VMOVUPS      X0, (R9)
+	ADDQ         $0x00000010, DI
+	ADDQ         $0x00000010, SI
+	SUBQ         $0x00000004, R8
+	JMP          one1x4
+
+below1x4:
+one1x1:
+	TESTQ  R8, R8
+	JLE    done1
+	VXORPS X0, X0, X0
+	XORQ   R9, R9
+
+by1x1x1:
+	MOVLQSX     (CX)(R9*4), R10
+	LEAQ        (DI)(R10*4), R10
+	LEAQ        (R10)(DX*4), R11
+	VMOVSS      (AX)(R9*4), X1
+	VMOVSS      20(AX)(R9*4), X2
+	VMOVSS      40(AX)(R9*4), X3
+	VMOVSS      60(AX)(R9*4), X4
+	VMOVSS      80(AX)(R9*4), X5
+	VFMADD231SS (R10), X1, X0
+	VFMADD231SS (R10)(DX*1), X2, X0
+	VFMADD231SS (R10)(DX*2), X3, X0
+	VFMADD231SS (R10)(BX*1), X4, X0
+	VFMADD231SS (R11), X5, X0
+	INCQ        R9
+	CMPQ        R9, $0x05
+	JL          by1x1x1
+	MOVQ        ystep+48(FP), R9
+	MOVQ        SI, R9
+	VMOVSS      X0, (R9)
+	ADDQ        $0x00000004, DI
+	ADDQ        $0x00000004, SI
+	SUBQ        $0x00000001, R8
+	JMP         one1x1
+
+done1:
+	MOVQ   ystep+48(FP), SI
+	SHLQ   $0x02, SI
+	ADDQ   SI, y+0(FP)
+	IMUL3Q $0x01, DX, SI
+	ADDQ   SI, x+8(FP)
+	SUBQ   $0x01, rows+40(FP)
+	JMP    row
+
+end:
+	VZEROUPPER
+	RET
+
+// func filter5by2AVX2(y *float32, x *float32, w *float32, offsets *int32, n int, rows int, ystep int, xstep int)
+// Requires: AVX, CMOV, FMA3
+TEXT ·filter5by2AVX2(SB), $0-64
+	MOVQ w+16(FP), AX
+	MOVQ offsets+24(FP), CX
+	MOVQ xstep+56(FP), DX
+	SHLQ $0x02, DX
+	LEAQ (DX)(DX*2), BX
+
+rows:
+	CMPQ rows+40(FP), $0x04
+	JL   row
+	MOVQ y+0(FP), SI
+	MOVQ x+8(FP), DI
+	MOVQ n+32(FP), R8
+	CMPQ R8, $0x08
+	JL   below4x8
+
+pair4x8:
+	CMPQ   R8, $0x10
+	JL     one4x8
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	XORQ   R9, R9
+
+by4x8x2:
+	MOVLQSX      (CX)(R9*4), R10
+	LEAQ         (DI)(R10*4), R10
+	LEAQ         (R10)(DX*4), R11
+	LEAQ         (R11)(DX*4), R12
+	VBROADCASTSS (AX)(R9*4), Y8
+	VBROADCASTSS 20(AX)(R9*4), Y9
+	VBROADCASTSS 40(AX)(R9*4), Y10
+	VBROADCASTSS 60(AX)(R9*4), Y11
+	VBROADCASTSS 80(AX)(R9*4), Y12
+	VFMADD231PS  (R10), Y8, Y0
+	VFMADD231PS  32(R10), Y8, Y1
+	VFMADD231PS  (R10)(DX*1), Y9, Y0
+	VFMADD231PS  32(R10)(DX*1), Y9, Y1
+	VMOVUPS      (R10)(DX*2), Y13
+	VFMADD231PS  Y13, Y10, Y0
+	VFMADD231PS  Y13, Y8, Y2
+	VMOVUPS      32(R10)(DX*2), Y13
+	VFMADD231PS  Y13, Y10, Y1
+	VFMADD231PS  Y13, Y8, Y3
+	VMOVUPS      (R10)(BX*1), Y13
+	VFMADD231PS  Y13, Y11, Y0
+	VFMADD231PS  Y13, Y9, Y2
+	VMOVUPS      32(R10)(BX*1), Y13
+	VFMADD231PS  Y13, Y11, Y1
+	VFMADD231PS  Y13, Y9, Y3
+	VMOVUPS      (R11), Y13
+	VFMADD231PS  Y13, Y12, Y0
+	VFMADD231PS  Y13, Y10, Y2
+	VFMADD231PS  Y13, Y8, Y4
+	VMOVUPS      32(R11), Y13
+	VFMADD231PS  Y13, Y12, Y1
+	VFMADD231PS  Y13, Y10, Y3
+	VFMADD231PS  Y13, Y8, Y5
+	VMOVUPS      (R11)(DX*1), Y13
+	VFMADD231PS  Y13, Y11, Y2
+	VFMADD231PS  Y13, Y9, Y4
+	VMOVUPS      32(R11)(DX*1), Y13
+	VFMADD231PS  Y13, Y11, Y3
+	VFMADD231PS  Y13, Y9, Y5
+	VMOVUPS      (R11)(DX*2), Y13
+	VFMADD231PS  Y13, Y12, Y2
+	VFMADD231PS  Y13, Y10, Y4
+	VFMADD231PS  Y13, Y8, Y6
+	VMOVUPS      32(R11)(DX*2), Y13
+	VFMADD231PS  Y13, Y12, Y3
+	VFMADD231PS  Y13, Y10, Y5
+	VFMADD231PS  Y13, Y8, Y7
+	VMOVUPS      (R11)(BX*1), Y8
+	VFMADD231PS  Y8, Y11, Y4
+	VFMADD231PS  Y8, Y9, Y6
+	VMOVUPS      32(R11)(BX*1), Y8
+	VFMADD231PS  Y8, Y11, Y5
+	VFMADD231PS  Y8, Y9, Y7
+	VMOVUPS      (R12), Y8
+	VFMADD231PS  Y8, Y12, Y4
+	VFMADD231PS  Y8, Y10, Y6
+	VMOVUPS      32(R12), Y8
+	VFMADD231PS  Y8, Y12, Y5
+	VFMADD231PS  Y8, Y10, Y7
+	VFMADD231PS  (R12)(DX*1), Y11, Y6
+	VFMADD231PS  32(R12)(DX*1), Y11, Y7
+	VFMADD231PS  (R12)(DX*2), Y12, Y6
+	VFMADD231PS  32(R12)(DX*2), Y12, Y7
+	INCQ         R9
+	CMPQ         R9, $0x05
+	JL           by4x8x2
+	MOVQ         ystep+48(FP), R10
+	MOVQ         SI, R9
+	VMOVUPS      Y0, (R9)
+	VMOVUPS      Y1, 32(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Y2, (R9)
+	VMOVUPS      Y3, 32(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Y4, (R9)
+	VMOVUPS      Y5, 32(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Y6, (R9)
+	VMOVUPS      Y7, 32(R9)
+	ADDQ         $0x00000040, DI
+	ADDQ         $0x00000040, SI
+	SUBQ         $0x00000010, R8
+	JMP          pair4x8
+
+one4x8:
+	TESTQ   R8, R8
+	JLE     done4
+	MOVQ    R8, R9
+	XORQ    R10, R10
+	SUBQ    $0x08, R9
+	CMOVQGT R10, R9
+	LEAQ    (DI)(R9*4), DI
+	LEAQ    (SI)(R9*4), SI
+	SUBQ    R9, R8
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	XORQ    R9, R9
+
+by4x8x1:
+	MOVLQSX      (CX)(R9*4), R10
+	LEAQ         (DI)(R10*4), R10
+	LEAQ         (R10)(DX*4), R11
+	LEAQ         (R11)(DX*4), R12
+	VBROADCASTSS (AX)(R9*4), Y4
+	VBROADCASTSS 20(AX)(R9*4), Y5
+	VBROADCASTSS 40(AX)(R9*4), Y6
+	VBROADCASTSS 60(AX)(R9*4), Y7
+	VBROADCASTSS 80(AX)(R9*4), Y8
+	VFMADD231PS  (R10), Y4, Y0
+	VFMADD231PS  (R10)(DX*1), Y5, Y0
+	VMOVUPS      (R10)(DX*2), Y9
+	VFMADD231PS  Y9, Y6, Y0
+	VFMADD231PS  Y9, Y4, Y1
+	VMOVUPS      (R10)(BX*1), Y9
+	VFMADD231PS  Y9, Y7, Y0
+	VFMADD231PS  Y9, Y5, Y1
+	VMOVUPS      (R11), Y9
+	VFMADD231PS  Y9, Y8, Y0
+	VFMADD231PS  Y9, Y6, Y1
+	VFMADD231PS  Y9, Y4, Y2
+	VMOVUPS      (R11)(DX*1), Y9
+	VFMADD231PS  Y9, Y7, Y1
+	VFMADD231PS  Y9, Y5, Y2
+	VMOVUPS      (R11)(DX*2), Y9
+	VFMADD231PS  Y9, Y8, Y1
+	VFMADD231PS  Y9, Y6, Y2
+	VFMADD231PS  Y9, Y4, Y3
+	VMOVUPS      (R11)(BX*1), Y4
+	VFMADD231PS  Y4, Y7, Y2
+	VFMADD231PS  Y4, Y5, Y3
+	VMOVUPS      (R12), Y4
+	VFMADD231PS  Y4, Y8, Y2
+	VFMADD231PS  Y4, Y6, Y3
+	VFMADD231PS  (R12)(DX*1), Y7, Y3
+	VFMADD231PS  (R12)(DX*2), Y8, Y3
+	INCQ         R9
+	CMPQ         R9, $0x05
+	JL           by4x8x1
+	MOVQ         ystep+48(FP), R10
+	MOVQ         SI, R9
+	VMOVUPS      Y0, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Y1, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Y2, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Y3, (R9)
+	ADDQ         $0x00000020, DI
+	ADDQ         $0x00000020, SI
+	SUBQ         $0x00000008, R8
+	JMP          one4x8
+
+below4x8:
+	CMPQ R8, $0x04
+	JL   below4x4
+
+pair4x4:
+	CMPQ   R8, $0x08
+	JL     one4x4
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
+	XORQ   R9, R9
+
+by4x4x2:
+	MOVLQSX      (CX)(R9*4), R10
+	LEAQ         (DI)(R10*4), R10
+	LEAQ         (R10)(DX*4), R11
+	LEAQ         (R11)(DX*4), R12
+	VBROADCASTSS (AX)(R9*4), X8
+	VBROADCASTSS 20(AX)(R9*4), X9
+	VBROADCASTSS 40(AX)(R9*4), X10
+	VBROADCASTSS 60(AX)(R9*4), X11
+	VBROADCASTSS 80(AX)(R9*4), X12
+	VFMADD231PS  (R10), X8, X0
+	VFMADD231PS  16(R10), X8, X1
+	VFMADD231PS  (R10)(DX*1), X9, X0
+	VFMADD231PS  16(R10)(DX*1), X9, X1
+	VMOVUPS      (R10)(DX*2), X13
+	VFMADD231PS  X13, X10, X0
+	VFMADD231PS  X13, X8, X2
+	VMOVUPS      16(R10)(DX*2), X13
+	VFMADD231PS  X13, X10, X1
+	VFMADD231PS  X13, X8, X3
+	VMOVUPS      (R10)(BX*1), X13
+	VFMADD231PS  X13, X11, X0
+	VFMADD231PS  X13, X9, X2
+	VMOVUPS      16(R10)(BX*1), X13
+	VFMADD231PS  X13, X11, X1
+	VFMADD231PS  X13, X9, X3
+	VMOVUPS      (R11), X13
+	VFMADD231PS  X13, X12, X0
+	VFMADD231PS  X13, X10, X2
+	VFMADD231PS  X13, X8, X4
+	VMOVUPS      16(R11), X13
+	VFMADD231PS  X13, X12, X1
+	VFMADD231PS  X13, X10, X3
+	VFMADD231PS  X13, X8, X5
+	VMOVUPS      (R11)(DX*1), X13
+	VFMADD231PS  X13, X11, X2
+	VFMADD231PS  X13, X9, X4
+	VMOVUPS      16(R11)(DX*1), X13
+	VFMADD231PS  X13, X11, X3
+	VFMADD231PS  X13, X9, X5
+	VMOVUPS      (R11)(DX*2), X13
+	VFMADD231PS  X13, X12, X2
+	VFMADD231PS  X13, X10, X4
+	VFMADD231PS  X13, X8, X6
+	VMOVUPS      16(R11)(DX*2), X13
+	VFMADD231PS  X13, X12, X3
+	VFMADD231PS  X13, X10, X5
+	VFMADD231PS  X13, X8, X7
+	VMOVUPS      (R11)(BX*1), X8
+	VFMADD231PS  X8, X11, X4
+	VFMADD231PS  X8, X9, X6
+	VMOVUPS      16(R11)(BX*1), X8
+	VFMADD231PS  X8, X11, X5
+	VFMADD231PS  X8, X9, X7
+	VMOVUPS      (R12), X8
+	VFMADD231PS  X8, X12, X4
+	VFMADD231PS  X8, X10, X6
+	VMOVUPS      16(R12), X8
+	VFMADD231PS  X8, X12, X5
+	VFMADD231PS  X8, X10, X7
+	VFMADD231PS  (R12)(DX*1), X11, X6
+	VFMADD231PS  16(R12)(DX*1), X11, X7
+	VFMADD231PS  (R12)(DX*2), X12, X6
+	VFMADD231PS  16(R12)(DX*2), X12, X7
+	INCQ         R9
+	CMPQ         R9, $0x05
+	JL           by4x4x2
+	MOVQ         ystep+48(FP), R10
+	MOVQ         SI, R9
+	VMOVUPS      X0, (R9)
+	VMOVUPS      X1, 16(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      X2, (R9)
+	VMOVUPS      X3, 16(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      X4, (R9)
+	VMOVUPS      X5, 16(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      X6, (R9)
+	VMOVUPS      X7, 16(R9)
+	ADDQ         $0x00000020, DI
+	ADDQ         $0x00000020, SI
+	SUBQ         $0x00000008, R8
+	JMP          pair4x4
+
+one4x4:
+	TESTQ   R8, R8
+	JLE     done4
+	MOVQ    R8, R9
+	XORQ    R10, R10
+	SUBQ    $0x04, R9
+	CMOVQGT R10, R9
+	LEAQ    (DI)(R9*4), DI
+	LEAQ    (SI)(R9*4), SI
+	SUBQ    R9, R8
+	VXORPS  X0, X0, X0
+	VXORPS  X1, X1, X1
+	VXORPS  X2, X2, X2
+	VXORPS  X3, X3, X3
+	XORQ    R9, R9
+
+by4x4x1:
+	MOVLQSX      (CX)(R9*4), R10
+	LEAQ         (DI)(R10*4), R10
+	LEAQ         (R10)(DX*4), R11
+	LEAQ         (R11)(DX*4), R12
+	VBROADCASTSS (AX)(R9*4), X4
+	VBROADCASTSS 20(AX)(R9*4), X5
+	VBROADCASTSS 40(AX)(R9*4), X6
+	VBROADCASTSS 60(AX)(R9*4), X7
+	VBROADCASTSS 80(AX)(R9*4), X8
+	VFMADD231PS  (R10), X4, X0
+	VFMADD231PS  (R10)(DX*1), X5, X0
+	VMOVUPS      (R10)(DX*2), X9
+	VFMADD231PS  X9, X6, X0
+	VFMADD231PS  X9, X4, X1
+	VMOVUPS      (R10)(BX*1), X9
+	VFMADD231PS  X9, X7, X0
+	VFMADD231PS  X9, X5, X1
+	VMOVUPS      (R11), X9
+	VFMADD231PS  X9, X8, X0
+	VFMADD231PS  X9, X6, X1
+	VFMADD231PS  X9, X4, X2
+	VMOVUPS      (R11)(DX*1), X9
+	VFMADD231PS  X9, X7, X1
+	VFMADD231PS  X9, X5, X2
+	VMOVUPS      (R11)(DX*2), X9
+	VFMADD231PS  X9, X8, X1
+	VFMADD231PS  X9, X6, X2
+	VFMADD231PS  X9, X4, X3
+	VMOVUPS      (R11)(BX*1), X4
+	VFMADD231PS  X4, X7, X2
+	VFMADD231PS  X4, X5, X3
+	VMOVUPS      (R12), X4
+	VFMADD231PS  X4, X8, X2
+	VFMADD231PS  X4, X6, X3
+	VFMADD231PS  (R12)(DX*1), X7, X3
+	VFMADD231PS  (R12)(DX*2), X8, X3
+	INCQ         R9
+	CMPQ         R9, $0x05
+	JL           by4x4x1
+	MOVQ         ystep+48(FP), R10
+	MOVQ         SI, R9
+	VMOVUPS      X0, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      X1, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      X2, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      X3, (R9)
+	ADDQ         $0x00000010, DI
+	ADDQ         $0x00000010, SI
+	SUBQ         $0x00000004, R8
+	JMP          one4x4
+
+below4x4:
+one4x1:
+	TESTQ  R8, R8
+	JLE    done4
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	XORQ   R9, R9
+
+by4x1x1:
+	MOVLQSX     (CX)(R9*4), R10
+	LEAQ        (DI)(R10*4), R10
+	LEAQ        (R10)(DX*4), R11
+	LEAQ        (R11)(DX*4), R12
+	VMOVSS      (AX)(R9*4), X4
+	VMOVSS      20(AX)(R9*4), X5
+	VMOVSS      40(AX)(R9*4), X6
+	VMOVSS      60(AX)(R9*4), X7
+	VMOVSS      80(AX)(R9*4), X8
+	VFMADD231SS (R10), X4, X0
+	VFMADD231SS (R10)(DX*1), X5, X0
+	VMOVSS      (R10)(DX*2), X9
+	VFMADD231SS X9, X6, X0
+	VFMADD231SS X9, X4, X1
+	VMOVSS      (R10)(BX*1), X9
+	VFMADD231SS X9, X7, X0
+	VFMADD231SS X9, X5, X1
+	VMOVSS      (R11), X9
+	VFMADD231SS X9, X8, X0
+	VFMADD231SS X9, X6, X1
+	VFMADD231SS X9, X4, X2
+	VMOVSS      (R11)(DX*1), X9
+	VFMADD231SS X9, X7, X1
+	VFMADD231SS X9, X5, X2
+	VMOVSS      (R11)(DX*2), X9
+	VFMADD231SS X9, X8, X1
+	VFMADD231SS X9, X6, X2
+	VFMADD231SS X9, X4, X3
+	VMOVSS      (R11)(BX*1), X4
+	VFMADD231SS X4, X7, X2
+	VFMADD231SS X4, X5, X3
+	VMOVSS      (R12), X4
+	VFMADD231SS X4, X8, X2
+	VFMADD231SS X4, X6, X3
+	VFMADD231SS (R12)(DX*1), X7, X3
+	VFMADD231SS (R12)(DX*2), X8, X3
+	INCQ        R9
+	CMPQ        R9, $0x05
+	JL          by4x1x1
+	MOVQ        ystep+48(FP), R10
+	MOVQ        SI, R9
+	VMOVSS      X0, (R9)
+	LEAQ        (R9)(R10*4), R9
+	VMOVSS      X1, (R9)
+	LEAQ        (R9)(R10*4), R9
+	VMOVSS      X2, (R9)
+	LEAQ        (R9)(R10*4), R9
+	VMOVSS      X3, (R9)
+	ADDQ        $0x00000004, DI
+	ADDQ        $0x00000004, SI
+	SUBQ        $0x00000001, R8
+	JMP         one4x1
+
+done4:
+	MOVQ   ystep+48(FP), SI
+	SHLQ   $0x02, SI
+	IMUL3Q $0x04, SI, SI
+	ADDQ   SI, y+0(FP)
+	IMUL3Q $0x08, DX, SI
+	ADDQ   SI, x+8(FP)
+	SUBQ   $0x04, rows+40(FP)
+	JMP    rows
+
+row:
+	CMPQ rows+40(FP), $0x00
+	JE   end
+	MOVQ y+0(FP), SI
+	MOVQ x+8(FP), DI
+	MOVQ n+32(FP), R8
+	CMPQ R8, $0x08
+	JL   below1x8
+
+one1x8:
+	TESTQ   R8, R8
+	JLE     done1
+	MOVQ    R8, R9
+	XORQ    R10, R10
+	SUBQ    $0x08, R9
+	CMOVQGT R10, R9
+	LEAQ    (DI)(R9*4), DI
+	LEAQ    (SI)(R9*4), SI
+	SUBQ    R9, R8
+	VXORPS  Y0, Y0, Y0
+	XORQ    R9, R9
+
+by1x8x1:
+	MOVLQSX      (CX)(R9*4), R10
+	LEAQ         (DI)(R10*4), R10
+	LEAQ         (R10)(DX*4), R11
+	VBROADCASTSS (AX)(R9*4), Y1
+	VBROADCASTSS 20(AX)(R9*4), Y2
+	VBROADCASTSS 40(AX)(R9*4), Y3
+	VBROADCASTSS 60(AX)(R9*4), Y4
+	VBROADCASTSS 80(AX)(R9*4), Y5
+	VFMADD231PS  (R10), Y1, Y0
+	VFMADD231PS  (R10)(DX*1), Y2, Y0
+	VFMADD231PS  (R10)(DX*2), Y3, Y0
+	VFMADD231PS  (R10)(BX*1), Y4, Y0
+	VFMADD231PS  (R11), Y5, Y0
+	INCQ         R9
+	CMPQ         R9, $0x05
+	JL           by1x8x1
+	MOVQ         ystep+48(FP), R9
+	MOVQ         SI, R9
+	VMOVUPS      Y0, (R9)
+	ADDQ         $0x00000020, DI
+	ADDQ         $0x00000020, SI
+	SUBQ         $0x00000008, R8
+	JMP          one1x8
+
+below1x8:
+	CMPQ R8, $0x04
+	JL   below1x4
+
+one1x4:
+	TESTQ   R8, R8
+	JLE     done1
+	MOVQ    R8, R9
+	XORQ    R10, R10
+	SUBQ    $0x04, R9
+	CMOVQGT R10, R9
+	LEAQ    (DI)(R9*4), DI
+	LEAQ    (SI)(R9*4), SI
+	SUBQ    R9, R8
+	VXORPS  X0, X0, X0
+	XORQ    R9, R9
+
+by1x4x1:
+	MOVLQSX      (CX)(R9*4), R10
+	LEAQ         (DI)(R10*4), R10
+	LEAQ         (R10)(DX*4), R11
+	VBROADCASTSS (AX)(R9*4), X1
+	VBROADCASTSS 20(AX)(R9*4), X2
+	VBROADCASTSS 40(AX)(R9*4), X3
+	VBROADCASTSS 60(AX)(R9*4), X4
+	VBROADCASTSS 80(AX)(R9*4), X5
+	VFMADD231PS  (R10), X1, X0
+	VFMADD231PS  (R10)(DX*1), X2, X0
+	VFMADD231PS  (R10)(DX*2), X3, X0
+	VFMADD231PS  (R10)(BX*1), X4, X0
+	VFMADD231PS  (R11), X5, X0
+	INCQ         R9
+	CMPQ         R9, $0x05
+	JL           by1x4x1
+	MOVQ         ystep+48(FP), R9
+	MOVQ         SI, R9
+	VMOVUPS      X0, (R9)
+	ADDQ         $0x00000010, DI
+	ADDQ         $0x00000010, SI
+	SUBQ         $0x00000004, R8
+	JMP          one1x4
+
+below1x4:
+one1x1:
+	TESTQ  R8, R8
+	JLE    done1
+	VXORPS X0, X0, X0
+	XORQ   R9, R9
+
+by1x1x1:
+	MOVLQSX     (CX)(R9*4), R10
+	LEAQ        (DI)(R10*4), R10
+	LEAQ        (R10)(DX*4), R11
+	VMOVSS      (AX)(R9*4), X1
+	VMOVSS      20(AX)(R9*4), X2
+	VMOVSS      40(AX)(R9*4), X3
+	VMOVSS      60(AX)(R9*4), X4
+	VMOVSS      80(AX)(R9*4), X5
+	VFMADD231SS (R10), X1, X0
+	VFMADD231SS (R10)(DX*1), X2, X0
+	VFMADD231SS (R10)(DX*2), X3, X0
+	VFMADD231SS (R10)(BX*1), X4, X0
+	VFMADD231SS (R11), X5, X0
+	INCQ        R9
+	CMPQ        R9, $0x05
+	JL          by1x1x1
+	MOVQ        ystep+48(FP), R9
+	MOVQ        SI, R9
+	VMOVSS      X0, (R9)
+	ADDQ        $0x00000004, DI
+	ADDQ        $0x00000004, SI
+	SUBQ        $0x00000001, R8
+	JMP         one1x1
+
+done1:
+	MOVQ   ystep+48(FP), SI
+	SHLQ   $0x02, SI
+	ADDQ   SI, y+0(FP)
+	IMUL3Q $0x02, DX, SI
+	ADDQ   SI, x+8(FP)
+	SUBQ   $0x01, rows+40(FP)
+	JMP    row
+
+end:
+	VZEROUPPER
+	RET
+
+// func filter7AVX2(y *float32, x *float32, w *float32, offsets *int32, n int, rows int, ystep int, xstep int)
+// Requires: AVX, CMOV, FMA3
+TEXT ·filter7AVX2(SB), $0-64
+	MOVQ w+16(FP), AX
+	MOVQ offsets+24(FP), CX
+	MOVQ xstep+56(FP), DX
+	SHLQ $0x02, DX
+	LEAQ (DX)(DX*2), BX
+
+rows:
+	CMPQ rows+40(FP), $0x04
+	JL   row
+	MOVQ y+0(FP), SI
+	MOVQ x+8(FP), DI
+	MOVQ n+32(FP), R8
+	CMPQ R8, $0x08
+	JL   below4x8
+
+pair4x8:
+	CMPQ   R8, $0x10
+	JL     one4x8
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	XORQ   R9, R9
+
+by4x8x2:
+	MOVLQSX      (CX)(R9*4), R10
+	LEAQ         (DI)(R10*4), R10
+	LEAQ         (R10)(DX*4), R11
+	LEAQ         (R11)(DX*4), R12
+	VBROADCASTSS (AX)(R9*4), Y8
+	VBROADCASTSS 28(AX)(R9*4), Y9
+	VBROADCASTSS 56(AX)(R9*4), Y10
+	VBROADCASTSS 84(AX)(R9*4), Y11
+	VBROADCASTSS 112(AX)(R9*4), Y12
+	VBROADCASTSS 140(AX)(R9*4), Y13
+	VBROADCASTSS 168(AX)(R9*4), Y14
+	VFMADD231PS  (R10), Y8, Y0
+	VFMADD231PS  32(R10), Y8, Y1
+	VMOVUPS      (R10)(DX*1), Y15
+	VFMADD231PS  Y15, Y9, Y0
+	VFMADD231PS  Y15, Y8, Y2
+	VMOVUPS      32(R10)(DX*1), Y15
+	VFMADD231PS  Y15, Y9, Y1
+	VFMADD231PS  Y15, Y8, Y3
+	VMOVUPS      (R10)(DX*2), Y15
+	VFMADD231PS  Y15, Y10, Y0
+	VFMADD231PS  Y15, Y9, Y2
+	VFMADD231PS  Y15, Y8, Y4
+	VMOVUPS      32(R10)(DX*2), Y15
+	VFMADD231PS  Y15, Y10, Y1
+	VFMADD231PS  Y15, Y9, Y3
+	VFMADD231PS  Y15, Y8, Y5
+	VMOVUPS      (R10)(BX*1), Y15
+	VFMADD231PS  Y15, Y11, Y0
+	VFMADD231PS  Y15, Y10, Y2
+	VFMADD231PS  Y15, Y9, Y4
+	VFMADD231PS  Y15, Y8, Y6
+	VMOVUPS      32(R10)(BX*1), Y15
+	VFMADD231PS  Y15, Y11, Y1
+	VFMADD231PS  Y15, Y10, Y3
+	VFMADD231PS  Y15, Y9, Y5
+	VFMADD231PS  Y15, Y8, Y7
+	VMOVUPS      (R11), Y8
+	VFMADD231PS  Y8, Y12, Y0
+	VFMADD231PS  Y8, Y11, Y2
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y8, Y9, Y6
+	VMOVUPS      32(R11), Y8
+	VFMADD231PS  Y8, Y12, Y1
+	VFMADD231PS  Y8, Y11, Y3
+	VFMADD231PS  Y8, Y10, Y5
+	VFMADD231PS  Y8, Y9, Y7
+	VMOVUPS      (R11)(DX*1), Y8
+	VFMADD231PS  Y8, Y13, Y0
+	VFMADD231PS  Y8, Y12, Y2
+	VFMADD231PS  Y8, Y11, Y4
+	VFMADD231PS  Y8, Y10, Y6
+	VMOVUPS      32(R11)(DX*1), Y8
+	VFMADD231PS  Y8, Y13, Y1
+	VFMADD231PS  Y8, Y12, Y3
+	VFMADD231PS  Y8, Y11, Y5
+	VFMADD231PS  Y8, Y10, Y7
+	VMOVUPS      (R11)(DX*2), Y8
+	VFMADD231PS  Y8, Y14, Y0
+	VFMADD231PS  Y8, Y13, Y2
+	VFMADD231PS  Y8, Y12, Y4
+	VFMADD231PS  Y8, Y11, Y6
+	VMOVUPS      32(R11)(DX*2), Y8
+	VFMADD231PS  Y8, Y14, Y1
+	VFMADD231PS  Y8, Y13, Y3
+	VFMADD231PS  Y8, Y12, Y5
+	VFMADD231PS  Y8, Y11, Y7
+	VMOVUPS      (R11)(BX*1), Y8
+	VFMADD231PS  Y8, Y14, Y2
+	VFMADD231PS  Y8, Y13, Y4
+	VFMADD231PS  Y8, Y12, Y6
+	VMOVUPS      32(R11)(BX*1), Y8
+	VFMADD231PS  Y8, Y14, Y3
+	VFMADD231PS  Y8, Y13, Y5
+	VFMADD231PS  Y8, Y12, Y7
+	VMOVUPS      (R12), Y8
+	VFMADD231PS  Y8, Y14, Y4
+	VFMADD231PS  Y8, Y13, Y6
+	VMOVUPS      32(R12), Y8
+	VFMADD231PS  Y8, Y14, Y5
+	VFMADD231PS  Y8, Y13, Y7
+	VFMADD231PS  (R12)(DX*1), Y14, Y6
+	VFMADD231PS  32(R12)(DX*1), Y14, Y7
+	INCQ         R9
+	CMPQ         R9, $0x07
+	JL           by4x8x2
+	MOVQ         ystep+48(FP), R10
+	MOVQ         SI, R9
+	VMOVUPS      Y0, (R9)
+	VMOVUPS      Y1, 32(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Y2, (R9)
+	VMOVUPS      Y3, 32(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Y4, (R9)
+	VMOVUPS      Y5, 32(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Y6, (R9)
+	VMOVUPS      Y7, 32(R9)
+	ADDQ         $0x00000040, DI
+	ADDQ         $0x00000040, SI
+	SUBQ         $0x00000010, R8
+	JMP          pair4x8
+
+one4x8:
+	TESTQ   R8, R8
+	JLE     done4
+	MOVQ    R8, R9
+	XORQ    R10, R10
+	SUBQ    $0x08, R9
+	CMOVQGT R10, R9
+	LEAQ    (DI)(R9*4), DI
+	LEAQ    (SI)(R9*4), SI
+	SUBQ    R9, R8
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	XORQ    R9, R9
+
+by4x8x1:
+	MOVLQSX      (CX)(R9*4), R10
+	LEAQ         (DI)(R10*4), R10
+	LEAQ         (R10)(DX*4), R11
+	LEAQ         (R11)(DX*4), R12
+	VBROADCASTSS (AX)(R9*4), Y4
+	VBROADCASTSS 28(AX)(R9*4), Y5
+	VBROADCASTSS 56(AX)(R9*4), Y6
+	VBROADCASTSS 84(AX)(R9*4), Y7
+	VBROADCASTSS 112(AX)(R9*4), Y8
+	VBROADCASTSS 140(AX)(R9*4), Y9
+	VBROADCASTSS 168(AX)(R9*4), Y10
+	VFMADD231PS  (R10), Y4, Y0
+	VMOVUPS      (R10)(DX*1), Y11
+	VFMADD231PS  Y11, Y5, Y0
+	VFMADD231PS  Y11, Y4, Y1
+	VMOVUPS      (R10)(DX*2), Y11
+	VFMADD231PS  Y11, Y6, Y0
+	VFMADD231PS  Y11, Y5, Y1
+	VFMADD231PS  Y11, Y4, Y2
+	VMOVUPS      (R10)(BX*1), Y11
+	VFMADD231PS  Y11, Y7, Y0
+	VFMADD231PS  Y11, Y6, Y1
+	VFMADD231PS  Y11, Y5, Y2
+	VFMADD231PS  Y11, Y4, Y3
+	VMOVUPS      (R11), Y4
+	VFMADD231PS  Y4, Y8, Y0
+	VFMADD231PS  Y4, Y7, Y1
+	VFMADD231PS  Y4, Y6, Y2
+	VFMADD231PS  Y4, Y5, Y3
+	VMOVUPS      (R11)(DX*1), Y4
+	VFMADD231PS  Y4, Y9, Y0
+	VFMADD231PS  Y4, Y8, Y1
+	VFMADD231PS  Y4, Y7, Y2
+	VFMADD231PS  Y4, Y6, Y3
+	VMOVUPS      (R11)(DX*2), Y4
+	VFMADD231PS  Y4, Y10, Y0
+	VFMADD231PS  Y4, Y9, Y1
+	VFMADD231PS  Y4, Y8, Y2
+	VFMADD231PS  Y4, Y7, Y3
+	VMOVUPS      (R11)(BX*1), Y4
+	VFMADD231PS  Y4, Y10, Y1
+	VFMADD231PS  Y4, Y9, Y2
+	VFMADD231PS  Y4, Y8, Y3
+	VMOVUPS      (R12), Y4
+	VFMADD231PS  Y4, Y10, Y2
+	VFMADD231PS  Y4, Y9, Y3
+	VFMADD231PS  (R12)(DX*1), Y10, Y3
+	INCQ         R9
+	CMPQ         R9, $0x07
+	JL           by4x8x1
+	MOVQ         ystep+48(FP), R10
+	MOVQ         SI, R9
+	VMOVUPS      Y0, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Y1, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Y2, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Y3, (R9)
+	ADDQ         $0x00000020, DI
+	ADDQ         $0x00000020, SI
+	SUBQ         $0x00000008, R8
+	JMP          one4x8
+
+below4x8:
+	CMPQ R8, $0x04
+	JL   below4x4
+
+pair4x4:
+	CMPQ   R8, $0x08
+	JL     one4x4
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
+	XORQ   R9, R9
+
+by4x4x2:
+	MOVLQSX      (CX)(R9*4), R10
+	LEAQ         (DI)(R10*4), R10
+	LEAQ         (R10)(DX*4), R11
+	LEAQ         (R11)(DX*4), R12
+	VBROADCASTSS (AX)(R9*4), X8
+	VBROADCASTSS 28(AX)(R9*4), X9
+	VBROADCASTSS 56(AX)(R9*4), X10
+	VBROADCASTSS 84(AX)(R9*4), X11
+	VBROADCASTSS 112(AX)(R9*4), X12
+	VBROADCASTSS 140(AX)(R9*4), X13
+	VBROADCASTSS 168(AX)(R9*4), X14
+	VFMADD231PS  (R10), X8, X0
+	VFMADD231PS  16(R10), X8, X1
+	VMOVUPS      (R10)(DX*1), X15
+	VFMADD231PS  X15, X9, X0
+	VFMADD231PS  X15, X8, X2
+	VMOVUPS      16(R10)(DX*1), X15
+	VFMADD231PS  X15, X9, X1
+	VFMADD231PS  X15, X8, X3
+	VMOVUPS      (R10)(DX*2), X15
+	VFMADD231PS  X15, X10, X0
+	VFMADD231PS  X15, X9, X2
+	VFMADD231PS  X15, X8, X4
+	VMOVUPS      16(R10)(DX*2), X15
+	VFMADD231PS  X15, X10, X1
+	VFMADD231PS  X15, X9, X3
+	VFMADD231PS  X15, X8, X5
+	VMOVUPS      (R10)(BX*1), X15
+	VFMADD231PS  X15, X11, X0
+	VFMADD231PS  X15, X10, X2
+	VFMADD231PS  X15, X9, X4
+	VFMADD231PS  X15, X8, X6
+	VMOVUPS      16(R10)(BX*1), X15
+	VFMADD231PS  X15, X11, X1
+	VFMADD231PS  X15, X10, X3
+	VFMADD231PS  X15, X9, X5
+	VFMADD231PS  X15, X8, X7
+	VMOVUPS      (R11), X8
+	VFMADD231PS  X8, X12, X0
+	VFMADD231PS  X8, X11, X2
+	VFMADD231PS  X8, X10, X4
+	VFMADD231PS  X8, X9, X6
+	VMOVUPS      16(R11), X8
+	VFMADD231PS  X8, X12, X1
+	VFMADD231PS  X8, X11, X3
+	VFMADD231PS  X8, X10, X5
+	VFMADD231PS  X8, X9, X7
+	VMOVUPS      (R11)(DX*1), X8
+	VFMADD231PS  X8, X13, X0
+	VFMADD231PS  X8, X12, X2
+	VFMADD231PS  X8, X11, X4
+	VFMADD231PS  X8, X10, X6
+	VMOVUPS      16(R11)(DX*1), X8
+	VFMADD231PS  X8, X13, X1
+	VFMADD231PS  X8, X12, X3
+	VFMADD231PS  X8, X11, X5
+	VFMADD231PS  X8, X10, X7
+	VMOVUPS      (R11)(DX*2), X8
+	VFMADD231PS  X8, X14, X0
+	VFMADD231PS  X8, X13, X2
+	VFMADD231PS  X8, X12, X4
+	VFMADD231PS  X8, X11, X6
+	VMOVUPS      16(R11)(DX*2), X8
+	VFMADD231PS  X8, X14, X1
+	VFMADD231PS  X8, X13, X3
+	VFMADD231PS  X8, X12, X5
+	VFMADD231PS  X8, X11, X7
+	VMOVUPS      (R11)(BX*1), X8
+	VFMADD231PS  X8, X14, X2
+	VFMADD231PS  X8, X13, X4
+	VFMADD231PS  X8, X12, X6
+	VMOVUPS      16(R11)(BX*1), X8
+	VFMADD231PS  X8, X14, X3
+	VFMADD231PS  X8, X13, X5
+	VFMADD231PS  X8, X12, X7
+	VMOVUPS      (R12), X8
+	VFMADD231PS  X8, X14, X4
+	VFMADD231PS  X8, X13, X6
+	VMOVUPS      16(R12), X8
+	VFMADD231PS  X8, X14, X5
+	VFMADD231PS  X8, X13, X7
+	VFMADD231PS  (R12)(DX*1), X14, X6
+	VFMADD231PS  16(R12)(DX*1), X14, X7
+	INCQ         R9
+	CMPQ         R9, $0x07
+	JL           by4x4x2
+	MOVQ         ystep+48(FP), R10
+	MOVQ         SI, R9
+	VMOVUPS      X0, (R9)
+	VMOVUPS      X1, 16(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      X2, (R9)
+	VMOVUPS      X3, 16(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      X4, (R9)
+	VMOVUPS      X5, 16(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      X6, (R9)
+	VMOVUPS      X7, 16(R9)
+	ADDQ         $0x00000020, DI
+	ADDQ         $0x00000020, SI
+	SUBQ         $0x00000008, R8
+	JMP          pair4x4
+
+one4x4:
+	TESTQ   R8, R8
+	JLE     done4
+	MOVQ    R8, R9
+	XORQ    R10, R10
+	SUBQ    $0x04, R9
+	CMOVQGT R10, R9
+	LEAQ    (DI)(R9*4), DI
+	LEAQ    (SI)(R9*4), SI
+	SUBQ    R9, R8
+	VXORPS  X0, X0, X0
+	VXORPS  X1, X1, X1
+	VXORPS  X2, X2, X2
+	VXORPS  X3, X3, X3
+	XORQ    R9, R9
+
+by4x4x1:
+	MOVLQSX      (CX)(R9*4), R10
+	LEAQ         (DI)(R10*4), R10
+	LEAQ         (R10)(DX*4), R11
+	LEAQ         (R11)(DX*4), R12
+	VBROADCASTSS (AX)(R9*4), X4
+	VBROADCASTSS 28(AX)(R9*4), X5
+	VBROADCASTSS 56(AX)(R9*4), X6
+	VBROADCASTSS 84(AX)(R9*4), X7
+	VBROADCASTSS 112(AX)(R9*4), X8
+	VBROADCASTSS 140(AX)(R9*4), X9
+	VBROADCASTSS 168(AX)(R9*4), X10
+	VFMADD231PS  (R10), X4, X0
+	VMOVUPS      (R10)(DX*1), X11
+	VFMADD231PS  X11, X5, X0
+	VFMADD231PS  X11, X4, X1
+	VMOVUPS      (R10)(DX*2), X11
+	VFMADD231PS  X11, X6, X0
+	VFMADD231PS  X11, X5, X1
+	VFMADD231PS  X11, X4, X2
+	VMOVUPS      (R10)(BX*1), X11
+	VFMADD231PS  X11, X7, X0
+	VFMADD231PS  X11, X6, X1
+	VFMADD231PS  X11, X5, X2
+	VFMADD231PS  X11, X4, X3
+	VMOVUPS      (R11), X4
+	VFMADD231PS  X4, X8, X0
+	VFMADD231PS  X4, X7, X1
+	VFMADD231PS  X4, X6, X2
+	VFMADD231PS  X4, X5, X3
+	VMOVUPS      (R11)(DX*1), X4
+	VFMADD231PS  X4, X9, X0
+	VFMADD231PS  X4, X8, X1
+	VFMADD231PS  X4, X7, X2
+	VFMADD231PS  X4, X6, X3
+	VMOVUPS      (R11)(DX*2), X4
+	VFMADD231PS  X4, X10, X0
+	VFMADD231PS  X4, X9, X1
+	VFMADD231PS  X4, X8, X2
+	VFMADD231PS  X4, X7, X3
+	VMOVUPS      (R11)(BX*1), X4
+	VFMADD231PS  X4, X10, X1
+	VFMADD231PS  X4, X9, X2
+	VFMADD231PS  X4, X8, X3
+	VMOVUPS      (R12), X4
+	VFMADD231PS  X4, X10, X2
+	VFMADD231PS  X4, X9, X3
+	VFMADD231PS  (R12)(DX*1), X10, X3
+	INCQ         R9
+	CMPQ         R9, $0x07
+	JL           by4x4x1
+	MOVQ         ystep+48(FP), R10
+	MOVQ         SI, R9
+	VMOVUPS      X0, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      X1, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      X2, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      X3, (R9)
+	ADDQ         $0x00000010, DI
+	ADDQ         $0x00000010, SI
+	SUBQ         $0x00000004, R8
+	JMP          one4x4
+
+below4x4:
+one4x1:
+	TESTQ  R8, R8
+	JLE    done4
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	XORQ   R9, R9
+
+by4x1x1:
+	MOVLQSX     (CX)(R9*4), R10
+	LEAQ        (DI)(R10*4), R10
+	LEAQ        (R10)(DX*4), R11
+	LEAQ        (R11)(DX*4), R12
+	VMOVSS      (AX)(R9*4), X4
+	VMOVSS      28(AX)(R9*4), X5
+	VMOVSS      56(AX)(R9*4), X6
+	VMOVSS      84(AX)(R9*4), X7
+	VMOVSS      112(AX)(R9*4), X8
+	VMOVSS      140(AX)(R9*4), X9
+	VMOVSS      168(AX)(R9*4), X10
+	VFMADD231SS (R10), X4, X0
+	VMOVSS      (R10)(DX*1), X11
+	VFMADD231SS X11, X5, X0
+	VFMADD231SS X11, X4, X1
+	VMOVSS      (R10)(DX*2), X11
+	VFMADD231SS X11, X6, X0
+	VFMADD231SS X11, X5, X1
+	VFMADD231SS X11, X4, X2
+	VMOVSS      (R10)(BX*1), X11
+	VFMADD231SS X11, X7, X0
+	VFMADD231SS X11, X6, X1
+	VFMADD231SS X11, X5, X2
+	VFMADD231SS X11, X4, X3
+	VMOVSS      (R11), X4
+	VFMADD231SS X4, X8, X0
+	VFMADD231SS X4, X7, X1
+	VFMADD231SS X4, X6, X2
+	VFMADD231SS X4, X5, X3
+	VMOVSS      (R11)(DX*1), X4
+	VFMADD231SS X4, X9, X0
+	VFMADD231SS X4, X8, X1
+	VFMADD231SS X4, X7, X2
+	VFMADD231SS X4, X6, X3
+	VMOVSS      (R11)(DX*2), X4
+	VFMADD231SS X4, X10, X0
+	VFMADD231SS X4, X9, X1
+	VFMADD231SS X4, X8, X2
+	VFMADD231SS X4, X7, X3
+	VMOVSS      (R11)(BX*1), X4
+	VFMADD231SS X4, X10, X1
+	VFMADD231SS X4, X9, X2
+	VFMADD231SS X4, X8, X3
+	VMOVSS      (R12), X4
+	VFMADD231SS X4, X10, X2
+	VFMADD231SS X4, X9, X3
+	VFMADD231SS (R12)(DX*1), X10, X3
+	INCQ        R9
+	CMPQ        R9, $0x07
+	JL          by4x1x1
+	MOVQ        ystep+48(FP), R10
+	MOVQ        SI, R9
+	VMOVSS      X0, (R9)
+	LEAQ        (R9)(R10*4), R9
+	VMOVSS      X1, (R9)
+	LEAQ        (R9)(R10*4), R9
+	VMOVSS      X2, (R9)
+	LEAQ        (R9)(R10*4), R9
+	VMOVSS      X3, (R9)
+	ADDQ        $0x00000004, DI
+	ADDQ        $0x00000004, SI
+	SUBQ        $0x00000001, R8
+	JMP         one4x1
+
+done4:
+	MOVQ   ystep+48(FP), SI
+	SHLQ   $0x02, SI
+	IMUL3Q $0x04, SI, SI
+	ADDQ   SI, y+0(FP)
+	IMUL3Q $0x04, DX, SI
+	ADDQ   SI, x+8(FP)
+	SUBQ   $0x04, rows+40(FP)
+	JMP    rows
+
+row:
+	CMPQ rows+40(FP), $0x00
+	JE   end
+	MOVQ y+0(FP), SI
+	MOVQ x+8(FP), DI
+	MOVQ n+32(FP), R8
+	CMPQ R8, $0x08
+	JL   below1x8
+
+one1x8:
+	TESTQ   R8, R8
+	JLE     done1
+	MOVQ    R8, R9
+	XORQ    R10, R10
+	SUBQ    $0x08, R9
+	CMOVQGT R10, R9
+	LEAQ    (DI)(R9*4), DI
+	LEAQ    (SI)(R9*4), SI
+	SUBQ    R9, R8
+	VXORPS  Y0, Y0, Y0
+	XORQ    R9, R9
+
+by1x8x1:
+	MOVLQSX      (CX)(R9*4), R10
+	LEAQ         (DI)(R10*4), R10
+	LEAQ         (R10)(DX*4), R11
+	VBROADCASTSS (AX)(R9*4), Y1
+	VBROADCASTSS 28(AX)(R9*4), Y2
+	VBROADCASTSS 56(AX)(R9*4), Y3
+	VBROADCASTSS 84(AX)(R9*4), Y4
+	VBROADCASTSS 112(AX)(R9*4), Y5
+	VBROADCASTSS 140(AX)(R9*4), Y6
+	VBROADCASTSS 168(AX)(R9*4), Y7
+	VFMADD231PS  (R10), Y1, Y0
+	VFMADD231PS  (R10)(DX*1), Y2, Y0
+	VFMADD231PS  (R10)(DX*2), Y3, Y0
+	VFMADD231PS  (R10)(BX*1), Y4, Y0
+	VFMADD231PS  (R11), Y5, Y0
+	VFMADD231PS  (R11)(DX*1), Y6, Y0
+	VFMADD231PS  (R11)(DX*2), Y7, Y0
+	INCQ         R9
+	CMPQ         R9, $0x07
+	JL           by1x8x1
+	MOVQ         ystep+48(FP), R9
+	MOVQ         SI, R9
+	VMOVUPS      Y0, (R9)
+	ADDQ         $0x00000020, DI
+	ADDQ         $0x00000020, SI
+	SUBQ         $0x00000008, R8
+	JMP          one1x8
+
+below1x8:
+	CMPQ R8, $0x04
+	JL   below1x4
+
+one1x4:
+	TESTQ   R8, R8
+	JLE     done1
+	MOVQ    R8, R9
+	XORQ    R10, R10
+	SUBQ    $0x04, R9
+	CMOVQGT R10, R9
+	LEAQ    (DI)(R9*4), DI
+	LEAQ    (SI)(R9*4), SI
+	SUBQ    R9, R8
+	VXORPS  X0, X0, X0
+	XORQ    R9, R9
+
+by1x4x1:
+	MOVLQSX      (CX)(R9*4), R10
+	LEAQ         (DI)(R10*4), R10
+	LEAQ         (R10)(DX*4), R11
+	VBROADCASTSS (AX)(R9*4), X1
+	VBROADCASTSS 28(AX)(R9*4), X2
+	VBROADCASTSS 56(AX)(R9*4), X3
+	VBROADCASTSS 84(AX)(R9*4), X4
+	VBROADCASTSS 112(AX)(R9*4), X5
+	VBROADCASTSS 140(AX)(R9*4), X6
+	VBROADCASTSS 168(AX)(R9*4), X7
+	VFMADD231PS  (R10), X1, X0
+	VFMADD231PS  (R10)(DX*1), X2, X0
+	VFMADD231PS  (R10)(DX*2), X3, X0
+	VFMADD231PS  (R10)(BX*1), X4, X0
+	VFMADD231PS  (R11), X5, X0
+	VFMADD231PS  (R11)(DX*1), X6, X0
+	VFMADD231PS  (R11)(DX*2), X7, X0
+	INCQ         R9
+	CMPQ         R9, $0x07
+	JL           by1x4x1
+	MOVQ         ystep+48(FP), R9
+	MOVQ         SI, R9
+	VMOVUPS      X0, (R9)
+	ADDQ         $0x00000010, DI
+	ADDQ         $0x00000010, SI
+	SUBQ         $0x00000004, R8
+	JMP          one1x4
+
+below1x4:
+one1x1:
+	TESTQ  R8, R8
+	JLE    done1
+	VXORPS X0, X0, X0
+	XORQ   R9, R9
+
+by1x1x1:
+	MOVLQSX     (CX)(R9*4), R10
+	LEAQ        (DI)(R10*4), R10
+	LEAQ        (R10)(DX*4), R11
+	VMOVSS      (AX)(R9*4), X1
+	VMOVSS      28(AX)(R9*4), X2
+	VMOVSS      56(AX)(R9*4), X3
+	VMOVSS      84(AX)(R9*4), X4
+	VMOVSS      112(AX)(R9*4), X5
+	VMOVSS      140(AX)(R9*4), X6
+	VMOVSS      168(AX)(R9*4), X7
+	VFMADD231SS (R10), X1, X0
+	VFMADD231SS (R10)(DX*1), X2, X0
+	VFMADD231SS (R10)(DX*2), X3, X0
+	VFMADD231SS (R10)(BX*1), X4, X0
+	VFMADD231SS (R11), X5, X0
+	VFMADD231SS (R11)(DX*1), X6, X0
+	VFMADD231SS (R11)(DX*2), X7, X0
+	INCQ        R9
+	CMPQ        R9, $0x07
+	JL          by1x1x1
+	MOVQ        ystep+48(FP), R9
+	MOVQ        SI, R9
+	VMOVSS      X0, (R9)
+	ADDQ        $0x00000004, DI
+	ADDQ        $0x00000004, SI
+	SUBQ        $0x00000001, R8
+	JMP         one1x1
+
+done1:
+	MOVQ   ystep+48(FP), SI
+	SHLQ   $0x02, SI
+	ADDQ   SI, y+0(FP)
+	IMUL3Q $0x01, DX, SI
+	ADDQ   SI, x+8(FP)
+	SUBQ   $0x01, rows+40(FP)
+	JMP    row
+
+end:
 	VZEROUPPER
 	RET
 
@@ -1629,5 +4632,3915 @@ below1:
 	ADDQ BX, x+8(FP)
 	DECQ rows+48(FP)
 	JNZ  row
+	VZEROUPPER
+	RET
+
+// func spread1AVX512(y *float32, x *float32, n int, rows int, ystep int, xstep int)
+// Requires: AVX, AVX512F
+TEXT ·spread1AVX512(SB), $0-48
+	MOVQ y+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+	MOVQ rows+24(FP), BX
+	MOVQ ystep+32(FP), SI
+	MOVQ xstep+40(FP), DI
+	SHLQ $0x02, SI
+	SHLQ $0x02, DI
+	CMPQ DX, $0x10
+	JL   below16
+	LEAQ -16(DX), DX
+
+row16:
+	XORQ R8, R8
+
+vector16:
+	CMPQ    R8, DX
+	JGE     last16
+	VMOVUPS (CX)(R8*4), Z0
+	VMOVUPS Z0, (AX)(R8*4)
+	ADDQ    $0x10, R8
+	JMP     vector16
+
+last16:
+	MOVQ    DX, R8
+	VMOVUPS (CX)(R8*4), Z0
+	VMOVUPS Z0, (AX)(R8*4)
+	ADDQ    DI, CX
+	ADDQ    SI, AX
+	DECQ    BX
+	JNZ     row16
+	JMP     end
+
+below16:
+	CMPQ DX, $0x08
+	JL   below8
+	LEAQ -8(DX), DX
+
+row8:
+	XORQ R8, R8
+
+vector8:
+	CMPQ    R8, DX
+	JGE     last8
+	VMOVUPS (CX)(R8*4), Y0
+	VMOVUPS Y0, (AX)(R8*4)
+	ADDQ    $0x08, R8
+	JMP     vector8
+
+last8:
+	MOVQ    DX, R8
+	VMOVUPS (CX)(R8*4), Y0
+	VMOVUPS Y0, (AX)(R8*4)
+	ADDQ    DI, CX
+	ADDQ    SI, AX
+	DECQ    BX
+	JNZ     row8
+	JMP     end
+
+below8:
+	CMPQ DX, $0x04
+	JL   below4
+	LEAQ -4(DX), DX
+
+row4:
+	XORQ R8, R8
+
+vector4:
+	CMPQ    R8, DX
+	JGE     last4
+	VMOVUPS (CX)(R8*4), X0
+	VMOVUPS X0, (AX)(R8*4)
+	ADDQ    $0x04, R8
+	JMP     vector4
+
+last4:
+	MOVQ    DX, R8
+	VMOVUPS (CX)(R8*4), X0
+	VMOVUPS X0, (AX)(R8*4)
+	ADDQ    DI, CX
+	ADDQ    SI, AX
+	DECQ    BX
+	JNZ     row4
+	JMP     end
+
+below4:
+	LEAQ -1(DX), DX
+
+row1:
+	XORQ R8, R8
+
+vector1:
+	CMPQ   R8, DX
+	JGE    last1
+	VMOVSS (CX)(R8*4), X0
+	VMOVSS X0, (AX)(R8*4)
+	ADDQ   $0x01, R8
+	JMP    vector1
+
+last1:
+	MOVQ   DX, R8
+	VMOVSS (CX)(R8*4), X0
+	VMOVSS X0, (AX)(R8*4)
+	ADDQ   DI, CX
+	ADDQ   SI, AX
+	DECQ   BX
+	JNZ    row1
+	JMP    end
+
+end:
+	VZEROUPPER
+	RET
+
+// func spread2AVX512(y *float32, x *float32, n int, rows int, ystep int, xstep int)
+// Requires: AVX, AVX2
+TEXT ·spread2AVX512(SB), $0-48
+	MOVQ y+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+	MOVQ rows+24(FP), BX
+	MOVQ ystep+32(FP), SI
+	MOVQ xstep+40(FP), DI
+	SHLQ $0x02, SI
+	SHLQ $0x02, DI
+	CMPQ DX, $0x08
+	JL   below8
+	LEAQ -8(DX), DX
+
+row8:
+	XORQ R8, R8
+
+vector8:
+	CMPQ    R8, DX
+	JGE     last8
+	VMOVUPS (CX)(R8*8), Y0
+	VSHUFPS $0xd8, 28(CX)(R8*8), Y0, Y0
+	VPERMPD $0xd8, Y0, Y0
+	VMOVUPS Y0, (AX)(R8*4)
+	ADDQ    $0x08, R8
+	JMP     vector8
+
+last8:
+	MOVQ    DX, R8
+	VMOVUPS (CX)(R8*8), Y0
+	VSHUFPS $0xd8, 28(CX)(R8*8), Y0, Y0
+	VPERMPD $0xd8, Y0, Y0
+	VMOVUPS Y0, (AX)(R8*4)
+	ADDQ    DI, CX
+	ADDQ    SI, AX
+	DECQ    BX
+	JNZ     row8
+	JMP     end
+
+below8:
+	CMPQ DX, $0x04
+	JL   below4
+	LEAQ -4(DX), DX
+
+row4:
+	XORQ R8, R8
+
+vector4:
+	CMPQ    R8, DX
+	JGE     last4
+	VMOVUPS (CX)(R8*8), X0
+	VSHUFPS $0xd8, 12(CX)(R8*8), X0, X0
+	VMOVUPS X0, (AX)(R8*4)
+	ADDQ    $0x04, R8
+	JMP     vector4
+
+last4:
+	MOVQ    DX, R8
+	VMOVUPS (CX)(R8*8), X0
+	VSHUFPS $0xd8, 12(CX)(R8*8), X0, X0
+	VMOVUPS X0, (AX)(R8*4)
+	ADDQ    DI, CX
+	ADDQ    SI, AX
+	DECQ    BX
+	JNZ     row4
+	JMP     end
+
+below4:
+	LEAQ -1(DX), DX
+
+row1:
+	XORQ R8, R8
+
+vector1:
+	CMPQ   R8, DX
+	JGE    last1
+	VMOVSS (CX)(R8*8), X0
+	VMOVSS X0, (AX)(R8*4)
+	ADDQ   $0x01, R8
+	JMP    vector1
+
+last1:
+	MOVQ   DX, R8
+	VMOVSS (CX)(R8*8), X0
+	VMOVSS X0, (AX)(R8*4)
+	ADDQ   DI, CX
+	ADDQ   SI, AX
+	DECQ   BX
+	JNZ    row1
+	JMP    end
+
+end:
+	VZEROUPPER
+	RET
+
+// func filter3AVX512(y *float32, x *float32, w *float32, offsets *int32, n int, rows int, ystep int, xstep int)
+// Requires: AVX, AVX512F, CMOV, FMA3
+TEXT ·filter3AVX512(SB), $0-64
+	MOVQ w+16(FP), AX
+	MOVQ offsets+24(FP), CX
+	MOVQ xstep+56(FP), DX
+	SHLQ $0x02, DX
+	LEAQ (DX)(DX*2), BX
+
+rows:
+	CMPQ rows+40(FP), $0x04
+	JL   row
+	MOVQ y+0(FP), SI
+	MOVQ x+8(FP), DI
+	MOVQ n+32(FP), R8
+	CMPQ R8, $0x10
+	JL   below4x16
+
+pair4x16:
+	CMPQ   R8, $0x20
+	JL     one4x16
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	XORQ   R9, R9
+
+by4x16x2:
+	MOVLQSX      (CX)(R9*4), R10
+	LEAQ         (DI)(R10*4), R10
+	LEAQ         (R10)(DX*4), R11
+	VBROADCASTSS (AX)(R9*4), Z8
+	VBROADCASTSS 12(AX)(R9*4), Z9
+	VBROADCASTSS 24(AX)(R9*4), Z10
+	VFMADD231PS  (R10), Z8, Z0
+	VFMADD231PS  64(R10), Z8, Z1
+	VMOVUPS      (R10)(DX*1), Z11
+	VFMADD231PS  Z11, Z9, Z0
+	VFMADD231PS  Z11, Z8, Z2
+	VMOVUPS      64(R10)(DX*1), Z11
+	VFMADD231PS  Z11, Z9, Z1
+	VFMADD231PS  Z11, Z8, Z3
+	VMOVUPS      (R10)(DX*2), Z11
+	VFMADD231PS  Z11, Z10, Z0
+	VFMADD231PS  Z11, Z9, Z2
+	VFMADD231PS  Z11, Z8, Z4
+	VMOVUPS      64(R10)(DX*2), Z11
+	VFMADD231PS  Z11, Z10, Z1
+	VFMADD231PS  Z11, Z9, Z3
+	VFMADD231PS  Z11, Z8, Z5
+	VMOVUPS      (R10)(BX*1), Z11
+	VFMADD231PS  Z11, Z10, Z2
+	VFMADD231PS  Z11, Z9, Z4
+	VFMADD231PS  Z11, Z8, Z6
+	VMOVUPS      64(R10)(BX*1), Z11
+	VFMADD231PS  Z11, Z10, Z3
+	VFMADD231PS  Z11, Z9, Z5
+	VFMADD231PS  Z11, Z8, Z7
+	VMOVUPS      (R11), Z8
+	VFMADD231PS  Z8, Z10, Z4
+	VFMADD231PS  Z8, Z9, Z6
+	VMOVUPS      64(R11), Z8
+	VFMADD231PS  Z8, Z10, Z5
+	VFMADD231PS  Z8, Z9, Z7
+	VFMADD231PS  (R11)(DX*1), Z10, Z6
+	VFMADD231PS  64(R11)(DX*1), Z10, Z7
+	INCQ         R9
+	CMPQ         R9, $0x03
+	JL           by4x16x2
+	MOVQ         ystep+48(FP), R10
+	MOVQ         SI, R9
+	VMOVUPS      Z0, (R9)
+	VMOVUPS      Z1, 64(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Z2, (R9)
+	VMOVUPS      Z3, 64(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Z4, (R9)
+	VMOVUPS      Z5, 64(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Z6, (R9)
+	VMOVUPS      Z7, 64(R9)
+	ADDQ         $0x00000080, DI
+	ADDQ         $0x00000080, SI
+	SUBQ         $0x00000020, R8
+	JMP          pair4x16
+
+one4x16:
+	TESTQ   R8, R8
+	JLE     done4
+	MOVQ    R8, R9
+	XORQ    R10, R10
+	SUBQ    $0x10, R9
+	CMOVQGT R10, R9
+	LEAQ    (DI)(R9*4), DI
+	LEAQ    (SI)(R9*4), SI
+	SUBQ    R9, R8
+	VPXORD  Z12, Z12, Z12
+	VPXORD  Z13, Z13, Z13
+	VPXORD  Z14, Z14, Z14
+	VPXORD  Z15, Z15, Z15
+	XORQ    R9, R9
+
+by4x16x1:
+	MOVLQSX      (CX)(R9*4), R10
+	LEAQ         (DI)(R10*4), R10
+	LEAQ         (R10)(DX*4), R11
+	VBROADCASTSS (AX)(R9*4), Z8
+	VBROADCASTSS 12(AX)(R9*4), Z9
+	VBROADCASTSS 24(AX)(R9*4), Z10
+	VFMADD231PS  (R10), Z8, Z12
+	VMOVUPS      (R10)(DX*1), Z11
+	VFMADD231PS  Z11, Z9, Z12
+	VFMADD231PS  Z11, Z8, Z13
+	VMOVUPS      (R10)(DX*2), Z11
+	VFMADD231PS  Z11, Z10, Z12
+	VFMADD231PS  Z11, Z9, Z13
+	VFMADD231PS  Z11, Z8, Z14
+	VMOVUPS      (R10)(BX*1), Z11
+	VFMADD231PS  Z11, Z10, Z13
+	VFMADD231PS  Z11, Z9, Z14
+	VFMADD231PS  Z11, Z8, Z15
+	VMOVUPS      (R11), Z8
+	VFMADD231PS  Z8, Z10, Z14
+	VFMADD231PS  Z8, Z9, Z15
+	VFMADD231PS  (R11)(DX*1), Z10, Z15
+	INCQ         R9
+	CMPQ         R9, $0x03
+	JL           by4x16x1
+	MOVQ         ystep+48(FP), R10
+	MOVQ         SI, R9
+	VMOVUPS      Z12, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Z13, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Z14, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Z15, (R9)
+	ADDQ         $0x00000040, DI
+	ADDQ         $0x00000040, SI
+	SUBQ         $0x00000010, R8
+	JMP          one4x16
+
+below4x16:
+	CMPQ R8, $0x08
+	JL   below4x8
+
+pair4x8:
+	CMPQ   R8, $0x10
+	JL     one4x8
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	VXORPS Y17, Y17, Y17
+	VXORPS Y18, Y18, Y18
+	VXORPS Y19, Y19, Y19
+	VXORPS Y20, Y20, Y20
+	XORQ   R9, R9
+
+by4x8x2:
+	MOVLQSX      (CX)(R9*4), R10
+	LEAQ         (DI)(R10*4), R10
+	LEAQ         (R10)(DX*4), R11
+	VBROADCASTSS (AX)(R9*4), Y21
+	VBROADCASTSS 12(AX)(R9*4), Y22
+	VBROADCASTSS 24(AX)(R9*4), Y23
+	VFMADD231PS  (R10), Y21, Y8
+	VFMADD231PS  32(R10), Y21, Y9
+	VMOVUPS      (R10)(DX*1), Y24
+	VFMADD231PS  Y24, Y22, Y8
+	VFMADD231PS  Y24, Y21, Y10
+	VMOVUPS      32(R10)(DX*1), Y24
+	VFMADD231PS  Y24, Y22, Y9
+	VFMADD231PS  Y24, Y21, Y11
+	VMOVUPS      (R10)(DX*2), Y24
+	VFMADD231PS  Y24, Y23, Y8
+	VFMADD231PS  Y24, Y22, Y10
+	VFMADD231PS  Y24, Y21, Y17
+	VMOVUPS      32(R10)(DX*2), Y24
+	VFMADD231PS  Y24, Y23, Y9
+	VFMADD231PS  Y24, Y22, Y11
+	VFMADD231PS  Y24, Y21, Y18
+	VMOVUPS      (R10)(BX*1), Y24
+	VFMADD231PS  Y24, Y23, Y10
+	VFMADD231PS  Y24, Y22, Y17
+	VFMADD231PS  Y24, Y21, Y19
+	VMOVUPS      32(R10)(BX*1), Y24
+	VFMADD231PS  Y24, Y23, Y11
+	VFMADD231PS  Y24, Y22, Y18
+	VFMADD231PS  Y24, Y21, Y20
+	VMOVUPS      (R11), Y21
+	VFMADD231PS  Y21, Y23, Y17
+	VFMADD231PS  Y21, Y22, Y19
+	VMOVUPS      32(R11), Y21
+	VFMADD231PS  Y21, Y23, Y18
+	VFMADD231PS  Y21, Y22, Y20
+	VFMADD231PS  (R11)(DX*1), Y23, Y19
+	VFMADD231PS  32(R11)(DX*1), Y23, Y20
+	INCQ         R9
+	CMPQ         R9, $0x03
+	JL           by4x8x2
+	MOVQ         ystep+48(FP), R10
+	MOVQ         SI, R9
+	VMOVUPS      Y8, (R9)
+	VMOVUPS      Y9, 32(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Y10, (R9)
+	VMOVUPS      Y11, 32(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Y17, (R9)
+	VMOVUPS      Y18, 32(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Y19, (R9)
+	VMOVUPS      Y20, 32(R9)
+	ADDQ         $0x00000040, DI
+	ADDQ         $0x00000040, SI
+	SUBQ         $0x00000010, R8
+	JMP          pair4x8
+
+one4x8:
+	TESTQ   R8, R8
+	JLE     done4
+	MOVQ    R8, R9
+	XORQ    R10, R10
+	SUBQ    $0x08, R9
+	CMOVQGT R10, R9
+	LEAQ    (DI)(R9*4), DI
+	LEAQ    (SI)(R9*4), SI
+	SUBQ    R9, R8
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y9, Y9, Y9
+	VXORPS  Y10, Y10, Y10
+	VXORPS  Y11, Y11, Y11
+	XORQ    R9, R9
+
+by4x8x1:
+	MOVLQSX      (CX)(R9*4), R10
+	LEAQ         (DI)(R10*4), R10
+	LEAQ         (R10)(DX*4), R11
+	VBROADCASTSS (AX)(R9*4), Y17
+	VBROADCASTSS 12(AX)(R9*4), Y18
+	VBROADCASTSS 24(AX)(R9*4), Y19
+	VFMADD231PS  (R10), Y17, Y8
+	VMOVUPS      (R10)(DX*1), Y20
+	VFMADD231PS  Y20, Y18, Y8
+	VFMADD231PS  Y20, Y17, Y9
+	VMOVUPS      (R10)(DX*2), Y20
+	VFMADD231PS  Y20, Y19, Y8
+	VFMADD231PS  Y20, Y18, Y9
+	VFMADD231PS  Y20, Y17, Y10
+	VMOVUPS      (R10)(BX*1), Y20
+	VFMADD231PS  Y20, Y19, Y9
+	VFMADD231PS  Y20, Y18, Y10
+	VFMADD231PS  Y20, Y17, Y11
+	VMOVUPS      (R11), Y17
+	VFMADD231PS  Y17, Y19, Y10
+	VFMADD231PS  Y17, Y18, Y11
+	VFMADD231PS  (R11)(DX*1), Y19, Y11
+	INCQ         R9
+	CMPQ         R9, $0x03
+	JL           by4x8x1
+	MOVQ         ystep+48(FP), R10
+	MOVQ         SI, R9
+	VMOVUPS      Y8, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Y9, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Y10, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Y11, (R9)
+	ADDQ         $0x00000020, DI
+	ADDQ         $0x00000020, SI
+	SUBQ         $0x00000008, R8
+	JMP          one4x8
+
+below4x8:
+	CMPQ R8, $0x04
+	JL   below4x4
+
+pair4x4:
+	CMPQ   R8, $0x08
+	JL     one4x4
+	VXORPS X8, X8, X8
+	VXORPS X9, X9, X9
+	VXORPS X10, X10, X10
+	VXORPS X11, X11, X11
+	VXORPS X17, X17, X17
+	VXORPS X18, X18, X18
+	VXORPS X19, X19, X19
+	VXORPS X20, X20, X20
+	XORQ   R9, R9
+
+by4x4x2:
+	MOVLQSX      (CX)(R9*4), R10
+	LEAQ         (DI)(R10*4), R10
+	LEAQ         (R10)(DX*4), R11
+	VBROADCASTSS (AX)(R9*4), X21
+	VBROADCASTSS 12(AX)(R9*4), X22
+	VBROADCASTSS 24(AX)(R9*4), X23
+	VFMADD231PS  (R10), X21, X8
+	VFMADD231PS  16(R10), X21, X9
+	VMOVUPS      (R10)(DX*1), X24
+	VFMADD231PS  X24, X22, X8
+	VFMADD231PS  X24, X21, X10
+	VMOVUPS      16(R10)(DX*1), X24
+	VFMADD231PS  X24, X22, X9
+	VFMADD231PS  X24, X21, X11
+	VMOVUPS      (R10)(DX*2), X24
+	VFMADD231PS  X24, X23, X8
+	VFMADD231PS  X24, X22, X10
+	VFMADD231PS  X24, X21, X17
+	VMOVUPS      16(R10)(DX*2), X24
+	VFMADD231PS  X24, X23, X9
+	VFMADD231PS  X24, X22, X11
+	VFMADD231PS  X24, X21, X18
+	VMOVUPS      (R10)(BX*1), X24
+	VFMADD231PS  X24, X23, X10
+	VFMADD231PS  X24, X22, X17
+	VFMADD231PS  X24, X21, X19
+	VMOVUPS      16(R10)(BX*1), X24
+	VFMADD231PS  X24, X23, X11
+	VFMADD231PS  X24, X22, X18
+	VFMADD231PS  X24, X21, X20
+	VMOVUPS      (R11), X21
+	VFMADD231PS  X21, X23, X17
+	VFMADD231PS  X21, X22, X19
+	VMOVUPS      16(R11), X21
+	VFMADD231PS  X21, X23, X18
+	VFMADD231PS  X21, X22, X20
+	VFMADD231PS  (R11)(DX*1), X23, X19
+	VFMADD231PS  16(R11)(DX*1), X23, X20
+	INCQ         R9
+	CMPQ         R9, $0x03
+	JL           by4x4x2
+	MOVQ         ystep+48(FP), R10
+	MOVQ         SI, R9
+	VMOVUPS      X8, (R9)
+	VMOVUPS      X9, 16(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      X10, (R9)
+	VMOVUPS      X11, 16(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      X17, (R9)
+	VMOVUPS      X18, 16(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      X19, (R9)
+	VMOVUPS      X20, 16(R9)
+	ADDQ         $0x00000020, DI
+	ADDQ         $0x00000020, SI
+	SUBQ         $0x00000008, R8
+	JMP          pair4x4
+
+one4x4:
+	TESTQ   R8, R8
+	JLE     done4
+	MOVQ    R8, R9
+	XORQ    R10, R10
+	SUBQ    $0x04, R9
+	CMOVQGT R10, R9
+	LEAQ    (DI)(R9*4), DI
+	LEAQ    (SI)(R9*4), SI
+	SUBQ    R9, R8
+	VXORPS  X8, X8, X8
+	VXORPS  X9, X9, X9
+	VXORPS  X10, X10, X10
+	VXORPS  X11, X11, X11
+	XORQ    R9, R9
+
+by4x4x1:
+	MOVLQSX      (CX)(R9*4), R10
+	LEAQ         (DI)(R10*4), R10
+	LEAQ         (R10)(DX*4), R11
+	VBROADCASTSS (AX)(R9*4), X17
+	VBROADCASTSS 12(AX)(R9*4), X18
+	VBROADCASTSS 24(AX)(R9*4), X19
+	VFMADD231PS  (R10), X17, X8
+	VMOVUPS      (R10)(DX*1), X20
+	VFMADD231PS  X20, X18, X8
+	VFMADD231PS  X20, X17, X9
+	VMOVUPS      (R10)(DX*2), X20
+	VFMADD231PS  X20, X19, X8
+	VFMADD231PS  X20, X18, X9
+	VFMADD231PS  X20, X17, X10
+	VMOVUPS      (R10)(BX*1), X20
+	VFMADD231PS  X20, X19, X9
+	VFMADD231PS  X20, X18, X10
+	VFMADD231PS  X20, X17, X11
+	VMOVUPS      (R11), X17
+	VFMADD231PS  X17, X19, X10
+	VFMADD231PS  X17, X18, X11
+	VFMADD231PS  (R11)(DX*1), X19, X11
+	INCQ         R9
+	CMPQ         R9, $0x03
+	JL           by4x4x1
+	MOVQ         ystep+48(FP), R10
+	MOVQ         SI, R9
+	VMOVUPS      X8, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      X9, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      X10, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      X11, (R9)
+	ADDQ         $0x00000010, DI
+	ADDQ         $0x00000010, SI
+	SUBQ         $0x00000004, R8
+	JMP          one4x4
+
+below4x4:
+one4x1:
+	TESTQ  R8, R8
+	JLE    done4
+	VXORPS X8, X8, X8
+	VXORPS X9, X9, X9
+	VXORPS X10, X10, X10
+	VXORPS X11, X11, X11
+	XORQ   R9, R9
+
+by4x1x1:
+	MOVLQSX     (CX)(R9*4), R10
+	LEAQ        (DI)(R10*4), R10
+	LEAQ        (R10)(DX*4), R11
+	VMOVSS      (AX)(R9*4), X17
+	VMOVSS      12(AX)(R9*4), X18
+	VMOVSS      24(AX)(R9*4), X19
+	VFMADD231SS (R10), X17, X8
+	VMOVSS      (R10)(DX*1), X20
+	VFMADD231SS X20, X18, X8
+	VFMADD231SS X20, X17, X9
+	VMOVSS      (R10)(DX*2), X20
+	VFMADD231SS X20, X19, X8
+	VFMADD231SS X20, X18, X9
+	VFMADD231SS X20, X17, X10
+	VMOVSS      (R10)(BX*1), X20
+	VFMADD231SS X20, X19, X9
+	VFMADD231SS X20, X18, X10
+	VFMADD231SS X20, X17, X11
+	VMOVSS      (R11), X17
+	VFMADD231SS X17, X19, X10
+	VFMADD231SS X17, X18, X11
+	VFMADD231SS (R11)(DX*1), X19, X11
+	INCQ        R9
+	CMPQ        R9, $0x03
+	JL          by4x1x1
+	MOVQ        ystep+48(FP), R10
+	MOVQ        SI, R9
+	VMOVSS      X8, (R9)
+	LEAQ        (R9)(R10*4), R9
+	VMOVSS      X9, (R9)
+	LEAQ        (R9)(R10*4), R9
+	VMOVSS      X10, (R9)
+	LEAQ        (R9)(R10*4), R9
+	VMOVSS      X11, (R9)
+	ADDQ        $0x00000004, DI
+	ADDQ        $0x00000004, SI
+	SUBQ        $0x00000001, R8
+	JMP         one4x1
+
+done4:
+	MOVQ   ystep+48(FP), SI
+	SHLQ   $0x02, SI
+	IMUL3Q $0x04, SI, SI
+	ADDQ   SI, y+0(FP)
+	IMUL3Q $0x04, DX, SI
+	ADDQ   SI, x+8(FP)
+	SUBQ   $0x04, rows+40(FP)
+	JMP    rows
+
+row:
+	CMPQ rows+40(FP), $0x00
+	JE   end
+	MOVQ y+0(FP), BX
+	MOVQ x+8(FP), SI
+	MOVQ n+32(FP), DI
+	CMPQ DI, $0x10
+	JL   below1x16
+
+one1x16:
+	TESTQ   DI, DI
+	JLE     done1
+	MOVQ    DI, R8
+	XORQ    R9, R9
+	SUBQ    $0x10, R8
+	CMOVQGT R9, R8
+	LEAQ    (SI)(R8*4), SI
+	LEAQ    (BX)(R8*4), BX
+	SUBQ    R8, DI
+	VPXORD  Z16, Z16, Z16
+	XORQ    R8, R8
+
+by1x16x1:
+	MOVLQSX      (CX)(R8*4), R9
+	LEAQ         (SI)(R9*4), R9
+	VBROADCASTSS (AX)(R8*4), Z0
+	VBROADCASTSS 12(AX)(R8*4), Z1
+	VBROADCASTSS 24(AX)(R8*4), Z2
+	VFMADD231PS  (R9), Z0, Z16
+	VFMADD231PS  (R9)(DX*1), Z1, Z16
+	VFMADD231PS  (R9)(DX*2), Z2, Z16
+	INCQ         R8
+	CMPQ         R8, $0x03
+	JL           by1x16x1
+	MOVQ         ystep+48(FP), R8
+	MOVQ         BX, R8
+	VMOVUPS      Z16, (R8)
+	ADDQ         $0x00000040, SI
+	ADDQ         $0x00000040, BX
+	SUBQ         $0x00000010, DI
+	JMP          one1x16
+
+below1x16:
+	CMPQ DI, $0x08
+	JL   below1x8
+
+one1x8:
+	TESTQ   DI, DI
+	JLE     done1
+	MOVQ    DI, R8
+	XORQ    R9, R9
+	SUBQ    $0x08, R8
+	CMOVQGT R9, R8
+	LEAQ    (SI)(R8*4), SI
+	LEAQ    (BX)(R8*4), BX
+	SUBQ    R8, DI
+	VXORPS  Y0, Y0, Y0
+	XORQ    R8, R8
+
+by1x8x1:
+	MOVLQSX      (CX)(R8*4), R9
+	LEAQ         (SI)(R9*4), R9
+	VBROADCASTSS (AX)(R8*4), Y1
+	VBROADCASTSS 12(AX)(R8*4), Y2
+	VBROADCASTSS 24(AX)(R8*4), Y3
+	VFMADD231PS  (R9), Y1, Y0
+	VFMADD231PS  (R9)(DX*1), Y2, Y0
+	VFMADD231PS  (R9)(DX*2), Y3, Y0
+	INCQ         R8
+	CMPQ         R8, $0x03
+	JL           by1x8x1
+	MOVQ         ystep+48(FP), R8
+	MOVQ         BX, R8
+	VMOVUPS      Y0, (R8)
+	ADDQ         $0x00000020, SI
+	ADDQ         $0x00000020, BX
+	SUBQ         $0x00000008, DI
+	JMP          one1x8
+
+below1x8:
+	CMPQ DI, $0x04
+	JL   below1x4
+
+one1x4:
+	TESTQ   DI, DI
+	JLE     done1
+	MOVQ    DI, R8
+	XORQ    R9, R9
+	SUBQ    $0x04, R8
+	CMOVQGT R9, R8
+	LEAQ    (SI)(R8*4), SI
+	LEAQ    (BX)(R8*4), BX
+	SUBQ    R8, DI
+	VXORPS  X0, X0, X0
+	XORQ    R8, R8
+
+by1x4x1:
+	MOVLQSX      (CX)(R8*4), R9
+	LEAQ         (SI)(R9*4), R9
+	VBROADCASTSS (AX)(R8*4), X1
+	VBROADCASTSS 12(AX)(R8*4), X2
+	VBROADCASTSS 24(AX)(R8*4), X3
+	VFMADD231PS  (R9), X1, X0
+	VFMADD231PS  (R9)(DX*1), X2, X0
+	VFMADD231PS  (R9)(DX*2), X3, X0
+	INCQ         R8
+	CMPQ         R8, $0x03
+	JL           by1x4x1
+	MOVQ         ystep+48(FP), R8
+	MOVQ         BX, R8
+	VMOVUPS      X0, (R8)
+	ADDQ         $0x00000010, SI
+	ADDQ         $0x00000010, BX
+	SUBQ         $0x00000004, DI
+	JMP          one1x4
+
+below1x4:
+one1x1:
+	TESTQ  DI, DI
+	JLE    done1
+	VXORPS X0, X0, X0
+	XORQ   R8, R8
+
+by1x1x1:
+	MOVLQSX     (CX)(R8*4), R9
+	LEAQ        (SI)(R9*4), R9
+	VMOVSS      (AX)(R8*4), X1
+	VMOVSS      12(AX)(R8*4), X2
+	VMOVSS      24(AX)(R8*4), X3
+	VFMADD231SS (R9), X1, X0
+	VFMADD231SS (R9)(DX*1), X2, X0
+	VFMADD231SS (R9)(DX*2), X3, X0
+	INCQ        R8
+	CMPQ        R8, $0x03
+	JL          by1x1x1
+	MOVQ        ystep+48(FP), R8
+	MOVQ        BX, R8
+	VMOVSS      X0, (R8)
+	ADDQ        $0x00000004, SI
+	ADDQ        $0x00000004, BX
+	SUBQ        $0x00000001, DI
+	JMP         one1x1
+
+done1:
+	MOVQ   ystep+48(FP), BX
+	SHLQ   $0x02, BX
+	ADDQ   BX, y+0(FP)
+	IMUL3Q $0x01, DX, BX
+	ADDQ   BX, x+8(FP)
+	SUBQ   $0x01, rows+40(FP)
+	JMP    row
+
+end:
+	VZEROUPPER
+	RET
+
+// func filter3by2AVX512(y *float32, x *float32, w *float32, offsets *int32, n int, rows int, ystep int, xstep int)
+// Requires: AVX, AVX512F, CMOV, FMA3
+TEXT ·filter3by2AVX512(SB), $0-64
+	MOVQ w+16(FP), AX
+	MOVQ offsets+24(FP), CX
+	MOVQ xstep+56(FP), DX
+	SHLQ $0x02, DX
+	LEAQ (DX)(DX*2), BX
+
+rows:
+	CMPQ rows+40(FP), $0x04
+	JL   row
+	MOVQ y+0(FP), SI
+	MOVQ x+8(FP), DI
+	MOVQ n+32(FP), R8
+	CMPQ R8, $0x10
+	JL   below4x16
+
+pair4x16:
+	CMPQ   R8, $0x20
+	JL     one4x16
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	XORQ   R9, R9
+
+by4x16x2:
+	MOVLQSX      (CX)(R9*4), R10
+	LEAQ         (DI)(R10*4), R10
+	LEAQ         (R10)(DX*4), R11
+	LEAQ         (R11)(DX*4), R12
+	VBROADCASTSS (AX)(R9*4), Z8
+	VBROADCASTSS 12(AX)(R9*4), Z9
+	VBROADCASTSS 24(AX)(R9*4), Z10
+	VFMADD231PS  (R10), Z8, Z0
+	VFMADD231PS  64(R10), Z8, Z1
+	VFMADD231PS  (R10)(DX*1), Z9, Z0
+	VFMADD231PS  64(R10)(DX*1), Z9, Z1
+	VMOVUPS      (R10)(DX*2), Z11
+	VFMADD231PS  Z11, Z10, Z0
+	VFMADD231PS  Z11, Z8, Z2
+	VMOVUPS      64(R10)(DX*2), Z11
+	VFMADD231PS  Z11, Z10, Z1
+	VFMADD231PS  Z11, Z8, Z3
+	VFMADD231PS  (R10)(BX*1), Z9, Z2
+	VFMADD231PS  64(R10)(BX*1), Z9, Z3
+	VMOVUPS      (R11), Z11
+	VFMADD231PS  Z11, Z10, Z2
+	VFMADD231PS  Z11, Z8, Z4
+	VMOVUPS      64(R11), Z11
+	VFMADD231PS  Z11, Z10, Z3
+	VFMADD231PS  Z11, Z8, Z5
+	VFMADD231PS  (R11)(DX*1), Z9, Z4
+	VFMADD231PS  64(R11)(DX*1), Z9, Z5
+	VMOVUPS      (R11)(DX*2), Z11
+	VFMADD231PS  Z11, Z10, Z4
+	VFMADD231PS  Z11, Z8, Z6
+	VMOVUPS      64(R11)(DX*2), Z11
+	VFMADD231PS  Z11, Z10, Z5
+	VFMADD231PS  Z11, Z8, Z7
+	VFMADD231PS  (R11)(BX*1), Z9, Z6
+	VFMADD231PS  64(R11)(BX*1), Z9, Z7
+	VFMADD231PS  (R12), Z10, Z6
+	VFMADD231PS  64(R12), Z10, Z7
+	INCQ         R9
+	CMPQ         R9, $0x03
+	JL           by4x16x2
+	MOVQ         ystep+48(FP), R10
+	MOVQ         SI, R9
+	VMOVUPS      Z0, (R9)
+	VMOVUPS      Z1, 64(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Z2, (R9)
+	VMOVUPS      Z3, 64(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Z4, (R9)
+	VMOVUPS      Z5, 64(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Z6, (R9)
+	VMOVUPS      Z7, 64(R9)
+	ADDQ         $0x00000080, DI
+	ADDQ         $0x00000080, SI
+	SUBQ         $0x00000020, R8
+	JMP          pair4x16
+
+one4x16:
+	TESTQ   R8, R8
+	JLE     done4
+	MOVQ    R8, R9
+	XORQ    R10, R10
+	SUBQ    $0x10, R9
+	CMOVQGT R10, R9
+	LEAQ    (DI)(R9*4), DI
+	LEAQ    (SI)(R9*4), SI
+	SUBQ    R9, R8
+	VPXORD  Z12, Z12, Z12
+	VPXORD  Z13, Z13, Z13
+	VPXORD  Z14, Z14, Z14
+	VPXORD  Z15, Z15, Z15
+	XORQ    R9, R9
+
+by4x16x1:
+	MOVLQSX      (CX)(R9*4), R10
+	LEAQ         (DI)(R10*4), R10
+	LEAQ         (R10)(DX*4), R11
+	LEAQ         (R11)(DX*4), R12
+	VBROADCASTSS (AX)(R9*4), Z8
+	VBROADCASTSS 12(AX)(R9*4), Z9
+	VBROADCASTSS 24(AX)(R9*4), Z10
+	VFMADD231PS  (R10), Z8, Z12
+	VFMADD231PS  (R10)(DX*1), Z9, Z12
+	VMOVUPS      (R10)(DX*2), Z11
+	VFMADD231PS  Z11, Z10, Z12
+	VFMADD231PS  Z11, Z8, Z13
+	VFMADD231PS  (R10)(BX*1), Z9, Z13
+	VMOVUPS      (R11), Z11
+	VFMADD231PS  Z11, Z10, Z13
+	VFMADD231PS  Z11, Z8, Z14
+	VFMADD231PS  (R11)(DX*1), Z9, Z14
+	VMOVUPS      (R11)(DX*2), Z11
+	VFMADD231PS  Z11, Z10, Z14
+	VFMADD231PS  Z11, Z8, Z15
+	VFMADD231PS  (R11)(BX*1), Z9, Z15
+	VFMADD231PS  (R12), Z10, Z15
+	INCQ         R9
+	CMPQ         R9, $0x03
+	JL           by4x16x1
+	MOVQ         ystep+48(FP), R10
+	MOVQ         SI, R9
+	VMOVUPS      Z12, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Z13, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Z14, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Z15, (R9)
+	ADDQ         $0x00000040, DI
+	ADDQ         $0x00000040, SI
+	SUBQ         $0x00000010, R8
+	JMP          one4x16
+
+below4x16:
+	CMPQ R8, $0x08
+	JL   below4x8
+
+pair4x8:
+	CMPQ   R8, $0x10
+	JL     one4x8
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	VXORPS Y17, Y17, Y17
+	VXORPS Y18, Y18, Y18
+	VXORPS Y19, Y19, Y19
+	VXORPS Y20, Y20, Y20
+	XORQ   R9, R9
+
+by4x8x2:
+	MOVLQSX      (CX)(R9*4), R10
+	LEAQ         (DI)(R10*4), R10
+	LEAQ         (R10)(DX*4), R11
+	LEAQ         (R11)(DX*4), R12
+	VBROADCASTSS (AX)(R9*4), Y21
+	VBROADCASTSS 12(AX)(R9*4), Y22
+	VBROADCASTSS 24(AX)(R9*4), Y23
+	VFMADD231PS  (R10), Y21, Y8
+	VFMADD231PS  32(R10), Y21, Y9
+	VFMADD231PS  (R10)(DX*1), Y22, Y8
+	VFMADD231PS  32(R10)(DX*1), Y22, Y9
+	VMOVUPS      (R10)(DX*2), Y24
+	VFMADD231PS  Y24, Y23, Y8
+	VFMADD231PS  Y24, Y21, Y10
+	VMOVUPS      32(R10)(DX*2), Y24
+	VFMADD231PS  Y24, Y23, Y9
+	VFMADD231PS  Y24, Y21, Y11
+	VFMADD231PS  (R10)(BX*1), Y22, Y10
+	VFMADD231PS  32(R10)(BX*1), Y22, Y11
+	VMOVUPS      (R11), Y24
+	VFMADD231PS  Y24, Y23, Y10
+	VFMADD231PS  Y24, Y21, Y17
+	VMOVUPS      32(R11), Y24
+	VFMADD231PS  Y24, Y23, Y11
+	VFMADD231PS  Y24, Y21, Y18
+	VFMADD231PS  (R11)(DX*1), Y22, Y17
+	VFMADD231PS  32(R11)(DX*1), Y22, Y18
+	VMOVUPS      (R11)(DX*2), Y24
+	VFMADD231PS  Y24, Y23, Y17
+	VFMADD231PS  Y24, Y21, Y19
+	VMOVUPS      32(R11)(DX*2), Y24
+	VFMADD231PS  Y24, Y23, Y18
+	VFMADD231PS  Y24, Y21, Y20
+	VFMADD231PS  (R11)(BX*1), Y22, Y19
+	VFMADD231PS  32(R11)(BX*1), Y22, Y20
+	VFMADD231PS  (R12), Y23, Y19
+	VFMADD231PS  32(R12), Y23, Y20
+	INCQ         R9
+	CMPQ         R9, $0x03
+	JL           by4x8x2
+	MOVQ         ystep+48(FP), R10
+	MOVQ         SI, R9
+	VMOVUPS      Y8, (R9)
+	VMOVUPS      Y9, 32(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Y10, (R9)
+	VMOVUPS      Y11, 32(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Y17, (R9)
+	VMOVUPS      Y18, 32(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Y19, (R9)
+	VMOVUPS      Y20, 32(R9)
+	ADDQ         $0x00000040, DI
+	ADDQ         $0x00000040, SI
+	SUBQ         $0x00000010, R8
+	JMP          pair4x8
+
+one4x8:
+	TESTQ   R8, R8
+	JLE     done4
+	MOVQ    R8, R9
+	XORQ    R10, R10
+	SUBQ    $0x08, R9
+	CMOVQGT R10, R9
+	LEAQ    (DI)(R9*4), DI
+	LEAQ    (SI)(R9*4), SI
+	SUBQ    R9, R8
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y9, Y9, Y9
+	VXORPS  Y10, Y10, Y10
+	VXORPS  Y11, Y11, Y11
+	XORQ    R9, R9
+
+by4x8x1:
+	MOVLQSX      (CX)(R9*4), R10
+	LEAQ         (DI)(R10*4), R10
+	LEAQ         (R10)(DX*4), R11
+	LEAQ         (R11)(DX*4), R12
+	VBROADCASTSS (AX)(R9*4), Y17
+	VBROADCASTSS 12(AX)(R9*4), Y18
+	VBROADCASTSS 24(AX)(R9*4), Y19
+	VFMADD231PS  (R10), Y17, Y8
+	VFMADD231PS  (R10)(DX*1), Y18, Y8
+	VMOVUPS      (R10)(DX*2), Y20
+	VFMADD231PS  Y20, Y19, Y8
+	VFMADD231PS  Y20, Y17, Y9
+	VFMADD231PS  (R10)(BX*1), Y18, Y9
+	VMOVUPS      (R11), Y20
+	VFMADD231PS  Y20, Y19, Y9
+	VFMADD231PS  Y20, Y17, Y10
+	VFMADD231PS  (R11)(DX*1), Y18, Y10
+	VMOVUPS      (R11)(DX*2), Y20
+	VFMADD231PS  Y20, Y19, Y10
+	VFMADD231PS  Y20, Y17, Y11
+	VFMADD231PS  (R11)(BX*1), Y18, Y11
+	VFMADD231PS  (R12), Y19, Y11
+	INCQ         R9
+	CMPQ         R9, $0x03
+	JL           by4x8x1
+	MOVQ         ystep+48(FP), R10
+	MOVQ         SI, R9
+	VMOVUPS      Y8, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Y9, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Y10, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Y11, (R9)
+	ADDQ         $0x00000020, DI
+	ADDQ         $0x00000020, SI
+	SUBQ         $0x00000008, R8
+	JMP          one4x8
+
+below4x8:
+	CMPQ R8, $0x04
+	JL   below4x4
+
+pair4x4:
+	CMPQ   R8, $0x08
+	JL     one4x4
+	VXORPS X8, X8, X8
+	VXORPS X9, X9, X9
+	VXORPS X10, X10, X10
+	VXORPS X11, X11, X11
+	VXORPS X17, X17, X17
+	VXORPS X18, X18, X18
+	VXORPS X19, X19, X19
+	VXORPS X20, X20, X20
+	XORQ   R9, R9
+
+by4x4x2:
+	MOVLQSX      (CX)(R9*4), R10
+	LEAQ         (DI)(R10*4), R10
+	LEAQ         (R10)(DX*4), R11
+	LEAQ         (R11)(DX*4), R12
+	VBROADCASTSS (AX)(R9*4), X21
+	VBROADCASTSS 12(AX)(R9*4), X22
+	VBROADCASTSS 24(AX)(R9*4), X23
+	VFMADD231PS  (R10), X21, X8
+	VFMADD231PS  16(R10), X21, X9
+	VFMADD231PS  (R10)(DX*1), X22, X8
+	VFMADD231PS  16(R10)(DX*1), X22, X9
+	VMOVUPS      (R10)(DX*2), X24
+	VFMADD231PS  X24, X23, X8
+	VFMADD231PS  X24, X21, X10
+	VMOVUPS      16(R10)(DX*2), X24
+	VFMADD231PS  X24, X23, X9
+	VFMADD231PS  X24, X21, X11
+	VFMADD231PS  (R10)(BX*1), X22, X10
+	VFMADD231PS  16(R10)(BX*1), X22, X11
+	VMOVUPS      (R11), X24
+	VFMADD231PS  X24, X23, X10
+	VFMADD231PS  X24, X21, X17
+	VMOVUPS      16(R11), X24
+	VFMADD231PS  X24, X23, X11
+	VFMADD231PS  X24, X21, X18
+	VFMADD231PS  (R11)(DX*1), X22, X17
+	VFMADD231PS  16(R11)(DX*1), X22, X18
+	VMOVUPS      (R11)(DX*2), X24
+	VFMADD231PS  X24, X23, X17
+	VFMADD231PS  X24, X21, X19
+	VMOVUPS      16(R11)(DX*2), X24
+	VFMADD231PS  X24, X23, X18
+	VFMADD231PS  X24, X21, X20
+	VFMADD231PS  (R11)(BX*1), X22, X19
+	VFMADD231PS  16(R11)(BX*1), X22, X20
+	VFMADD231PS  (R12), X23, X19
+	VFMADD231PS  16(R12), X23, X20
+	INCQ         R9
+	CMPQ         R9, $0x03
+	JL           by4x4x2
+	MOVQ         ystep+48(FP), R10
+	MOVQ         SI, R9
+	VMOVUPS      X8, (R9)
+	VMOVUPS      X9, 16(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      X10, (R9)
+	VMOVUPS      X11, 16(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      X17, (R9)
+	VMOVUPS      X18, 16(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      X19, (R9)
+	VMOVUPS      X20, 16(R9)
+	ADDQ         $0x00000020, DI
+	ADDQ         $0x00000020, SI
+	SUBQ         $0x00000008, R8
+	JMP          pair4x4
+
+one4x4:
+	TESTQ   R8, R8
+	JLE     done4
+	MOVQ    R8, R9
+	XORQ    R10, R10
+	SUBQ    $0x04, R9
+	CMOVQGT R10, R9
+	LEAQ    (DI)(R9*4), DI
+	LEAQ    (SI)(R9*4), SI
+	SUBQ    R9, R8
+	VXORPS  X8, X8, X8
+	VXORPS  X9, X9, X9
+	VXORPS  X10, X10, X10
+	VXORPS  X11, X11, X11
+	XORQ    R9, R9
+
+by4x4x1:
+	MOVLQSX      (CX)(R9*4), R10
+	LEAQ         (DI)(R10*4), R10
+	LEAQ         (R10)(DX*4), R11
+	LEAQ         (R11)(DX*4), R12
+	VBROADCASTSS (AX)(R9*4), X17
+	VBROADCASTSS 12(AX)(R9*4), X18
+	VBROADCASTSS 24(AX)(R9*4), X19
+	VFMADD231PS  (R10), X17, X8
+	VFMADD231PS  (R10)(DX*1), X18, X8
+	VMOVUPS      (R10)(DX*2), X20
+	VFMADD231PS  X20, X19, X8
+	VFMADD231PS  X20, X17, X9
+	VFMADD231PS  (R10)(BX*1), X18, X9
+	VMOVUPS      (R11), X20
+	VFMADD231PS  X20, X19, X9
+	VFMADD231PS  X20, X17, X10
+	VFMADD231PS  (R11)(DX*1), X18, X10
+	VMOVUPS      (R11)(DX*2), X20
+	VFMADD231PS  X20, X19, X10
+	VFMADD231PS  X20, X17, X11
+	VFMADD231PS  (R11)(BX*1), X18, X11
+	VFMADD231PS  (R12), X19, X11
+	INCQ         R9
+	CMPQ         R9, $0x03
+	JL           by4x4x1
+	MOVQ         ystep+48(FP), R10
+	MOVQ         SI, R9
+	VMOVUPS      X8, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      X9, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      X10, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      X11, (R9)
+	ADDQ         $0x00000010, DI
+	ADDQ         $0x00000010, SI
+	SUBQ         $0x00000004, R8
+	JMP          one4x4
+
+below4x4:
+one4x1:
+	TESTQ  R8, R8
+	JLE    done4
+	VXORPS X8, X8, X8
+	VXORPS X9, X9, X9
+	VXORPS X10, X10, X10
+	VXORPS X11, X11, X11
+	XORQ   R9, R9
+
+by4x1x1:
+	MOVLQSX     (CX)(R9*4), R10
+	LEAQ        (DI)(R10*4), R10
+	LEAQ        (R10)(DX*4), R11
+	LEAQ        (R11)(DX*4), R12
+	VMOVSS      (AX)(R9*4), X17
+	VMOVSS      12(AX)(R9*4), X18
+	VMOVSS      24(AX)(R9*4), X19
+	VFMADD231SS (R10), X17, X8
+	VFMADD231SS (R10)(DX*1), X18, X8
+	VMOVSS      (R10)(DX*2), X20
+	VFMADD231SS X20, X19, X8
+	VFMADD231SS X20, X17, X9
+	VFMADD231SS (R10)(BX*1), X18, X9
+	VMOVSS      (R11), X20
+	VFMADD231SS X20, X19, X9
+	VFMADD231SS X20, X17, X10
+	VFMADD231SS (R11)(DX*1), X18, X10
+	VMOVSS      (R11)(DX*2), X20
+	VFMADD231SS X20, X19, X10
+	VFMADD231SS X20, X17, X11
+	VFMADD231SS (R11)(BX*1), X18, X11
+	VFMADD231SS (R12), X19, X11
+	INCQ        R9
+	CMPQ        R9, $0x03
+	JL          by4x1x1
+	MOVQ        ystep+48(FP), R10
+	MOVQ        SI, R9
+	VMOVSS      X8, (R9)
+	LEAQ        (R9)(R10*4), R9
+	VMOVSS      X9, (R9)
+	LEAQ        (R9)(R10*4), R9
+	VMOVSS      X10, (R9)
+	LEAQ        (R9)(R10*4), R9
+	VMOVSS      X11, (R9)
+	ADDQ        $0x00000004, DI
+	ADDQ        $0x00000004, SI
+	SUBQ        $0x00000001, R8
+	JMP         one4x1
+
+done4:
+	MOVQ   ystep+48(FP), SI
+	SHLQ   $0x02, SI
+	IMUL3Q $0x04, SI, SI
+	ADDQ   SI, y+0(FP)
+	IMUL3Q $0x08, DX, SI
+	ADDQ   SI, x+8(FP)
+	SUBQ   $0x04, rows+40(FP)
+	JMP    rows
+
+row:
+	CMPQ rows+40(FP), $0x00
+	JE   end
+	MOVQ y+0(FP), BX
+	MOVQ x+8(FP), SI
+	MOVQ n+32(FP), DI
+	CMPQ DI, $0x10
+	JL   below1x16
+
+one1x16:
+	TESTQ   DI, DI
+	JLE     done1
+	MOVQ    DI, R8
+	XORQ    R9, R9
+	SUBQ    $0x10, R8
+	CMOVQGT R9, R8
+	LEAQ    (SI)(R8*4), SI
+	LEAQ    (BX)(R8*4), BX
+	SUBQ    R8, DI
+	VPXORD  Z16, Z16, Z16
+	XORQ    R8, R8
+
+by1x16x1:
+	MOVLQSX      (CX)(R8*4), R9
+	LEAQ         (SI)(R9*4), R9
+	VBROADCASTSS (AX)(R8*4), Z0
+	VBROADCASTSS 12(AX)(R8*4), Z1
+	VBROADCASTSS 24(AX)(R8*4), Z2
+	VFMADD231PS  (R9), Z0, Z16
+	VFMADD231PS  (R9)(DX*1), Z1, Z16
+	VFMADD231PS  (R9)(DX*2), Z2, Z16
+	INCQ         R8
+	CMPQ         R8, $0x03
+	JL           by1x16x1
+	MOVQ         ystep+48(FP), R8
+	MOVQ         BX, R8
+	VMOVUPS      Z16, (R8)
+	ADDQ         $0x00000040, SI
+	ADDQ         $0x00000040, BX
+	SUBQ         $0x00000010, DI
+	JMP          one1x16
+
+below1x16:
+	CMPQ DI, $0x08
+	JL   below1x8
+
+one1x8:
+	TESTQ   DI, DI
+	JLE     done1
+	MOVQ    DI, R8
+	XORQ    R9, R9
+	SUBQ    $0x08, R8
+	CMOVQGT R9, R8
+	LEAQ    (SI)(R8*4), SI
+	LEAQ    (BX)(R8*4), BX
+	SUBQ    R8, DI
+	VXORPS  Y0, Y0, Y0
+	XORQ    R8, R8
+
+by1x8x1:
+	MOVLQSX      (CX)(R8*4), R9
+	LEAQ         (SI)(R9*4), R9
+	VBROADCASTSS (AX)(R8*4), Y1
+	VBROADCASTSS 12(AX)(R8*4), Y2
+	VBROADCASTSS 24(AX)(R8*4), Y3
+	VFMADD231PS  (R9), Y1, Y0
+	VFMADD231PS  (R9)(DX*1), Y2, Y0
+	VFMADD231PS  (R9)(DX*2), Y3, Y0
+	INCQ         R8
+	CMPQ         R8, $0x03
+	JL           by1x8x1
+	MOVQ         ystep+48(FP), R8
+	MOVQ         BX, R8
+	VMOVUPS      Y0, (R8)
+	ADDQ         $0x00000020, SI
+	ADDQ         $0x00000020, BX
+	SUBQ         $0x00000008, DI
+	JMP          one1x8
+
+below1x8:
+	CMPQ DI, $0x04
+	JL   below1x4
+
+one1x4:
+	TESTQ   DI, DI
+	JLE     done1
+	MOVQ    DI, R8
+	XORQ    R9, R9
+	SUBQ    $0x04, R8
+	CMOVQGT R9, R8
+	LEAQ    (SI)(R8*4), SI
+	LEAQ    (BX)(R8*4), BX
+	SUBQ    R8, DI
+	VXORPS  X0, X0, X0
+	XORQ    R8, R8
+
+by1x4x1:
+	MOVLQSX      (CX)(R8*4), R9
+	LEAQ         (SI)(R9*4), R9
+	VBROADCASTSS (AX)(R8*4), X1
+	VBROADCASTSS 12(AX)(R8*4), X2
+	VBROADCASTSS 24(AX)(R8*4), X3
+	VFMADD231PS  (R9), X1, X0
+	VFMADD231PS  (R9)(DX*1), X2, X0
+	VFMADD231PS  (R9)(DX*2), X3, X0
+	INCQ         R8
+	CMPQ         R8, $0x03
+	JL           by1x4x1
+	MOVQ         ystep+48(FP), R8
+	MOVQ         BX, R8
+	VMOVUPS      X0, (R8)
+	ADDQ         $0x00000010, SI
+	ADDQ         $0x00000010, BX
+	SUBQ         $0x00000004, DI
+	JMP          one1x4
+
+below1x4:
+one1x1:
+	TESTQ  DI, DI
+	JLE    done1
+	VXORPS X0, X0, X0
+	XORQ   R8, R8
+
+by1x1x1:
+	MOVLQSX     (CX)(R8*4), R9
+	LEAQ        (SI)(R9*4), R9
+	VMOVSS      (AX)(R8*4), X1
+	VMOVSS      12(AX)(R8*4), X2
+	VMOVSS      24(AX)(R8*4), X3
+	VFMADD231SS (R9), X1, X0
+	VFMADD231SS (R9)(DX*1), X2, X0
+	VFMADD231SS (R9)(DX*2), X3, X0
+	INCQ        R8
+	CMPQ        R8, $0x03
+	JL          by1x1x1
+	MOVQ        ystep+48(FP), R8
+	MOVQ        BX, R8
+	VMOVSS      X0, (R8)
+	ADDQ        $0x00000004, SI
+	ADDQ        $0x00000004, BX
+	SUBQ        $0x00000001, DI
+	JMP         one1x1
+
+done1:
+	MOVQ   ystep+48(FP), BX
+	SHLQ   $0x02, BX
+	ADDQ   BX, y+0(FP)
+	IMUL3Q $0x02, DX, BX
+	ADDQ   BX, x+8(FP)
+	SUBQ   $0x01, rows+40(FP)
+	JMP    row
+
+end:
+	VZEROUPPER
+	RET
+
+// func filter5AVX512(y *float32, x *float32, w *float32, offsets *int32, n int, rows int, ystep int, xstep int)
+// Requires: AVX, AVX512F, CMOV, FMA3
+TEXT ·filter5AVX512(SB), $0-64
+	MOVQ w+16(FP), AX
+	MOVQ offsets+24(FP), CX
+	MOVQ xstep+56(FP), DX
+	SHLQ $0x02, DX
+	LEAQ (DX)(DX*2), BX
+
+rows:
+	CMPQ rows+40(FP), $0x04
+	JL   row
+	MOVQ y+0(FP), SI
+	MOVQ x+8(FP), DI
+	MOVQ n+32(FP), R8
+	CMPQ R8, $0x10
+	JL   below4x16
+
+pair4x16:
+	CMPQ   R8, $0x20
+	JL     one4x16
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	XORQ   R9, R9
+
+by4x16x2:
+	MOVLQSX      (CX)(R9*4), R10
+	LEAQ         (DI)(R10*4), R10
+	LEAQ         (R10)(DX*4), R11
+	VBROADCASTSS (AX)(R9*4), Z8
+	VBROADCASTSS 20(AX)(R9*4), Z9
+	VBROADCASTSS 40(AX)(R9*4), Z10
+	VBROADCASTSS 60(AX)(R9*4), Z11
+	VBROADCASTSS 80(AX)(R9*4), Z12
+	VFMADD231PS  (R10), Z8, Z0
+	VFMADD231PS  64(R10), Z8, Z1
+	VMOVUPS      (R10)(DX*1), Z13
+	VFMADD231PS  Z13, Z9, Z0
+	VFMADD231PS  Z13, Z8, Z2
+	VMOVUPS      64(R10)(DX*1), Z13
+	VFMADD231PS  Z13, Z9, Z1
+	VFMADD231PS  Z13, Z8, Z3
+	VMOVUPS      (R10)(DX*2), Z13
+	VFMADD231PS  Z13, Z10, Z0
+	VFMADD231PS  Z13, Z9, Z2
+	VFMADD231PS  Z13, Z8, Z4
+	VMOVUPS      64(R10)(DX*2), Z13
+	VFMADD231PS  Z13, Z10, Z1
+	VFMADD231PS  Z13, Z9, Z3
+	VFMADD231PS  Z13, Z8, Z5
+	VMOVUPS      (R10)(BX*1), Z13
+	VFMADD231PS  Z13, Z11, Z0
+	VFMADD231PS  Z13, Z10, Z2
+	VFMADD231PS  Z13, Z9, Z4
+	VFMADD231PS  Z13, Z8, Z6
+	VMOVUPS      64(R10)(BX*1), Z13
+	VFMADD231PS  Z13, Z11, Z1
+	VFMADD231PS  Z13, Z10, Z3
+	VFMADD231PS  Z13, Z9, Z5
+	VFMADD231PS  Z13, Z8, Z7
+	VMOVUPS      (R11), Z8
+	VFMADD231PS  Z8, Z12, Z0
+	VFMADD231PS  Z8, Z11, Z2
+	VFMADD231PS  Z8, Z10, Z4
+	VFMADD231PS  Z8, Z9, Z6
+	VMOVUPS      64(R11), Z8
+	VFMADD231PS  Z8, Z12, Z1
+	VFMADD231PS  Z8, Z11, Z3
+	VFMADD231PS  Z8, Z10, Z5
+	VFMADD231PS  Z8, Z9, Z7
+	VMOVUPS      (R11)(DX*1), Z8
+	VFMADD231PS  Z8, Z12, Z2
+	VFMADD231PS  Z8, Z11, Z4
+	VFMADD231PS  Z8, Z10, Z6
+	VMOVUPS      64(R11)(DX*1), Z8
+	VFMADD231PS  Z8, Z12, Z3
+	VFMADD231PS  Z8, Z11, Z5
+	VFMADD231PS  Z8, Z10, Z7
+	VMOVUPS      (R11)(DX*2), Z8
+	VFMADD231PS  Z8, Z12, Z4
+	VFMADD231PS  Z8, Z11, Z6
+	VMOVUPS      64(R11)(DX*2), Z8
+	VFMADD231PS  Z8, Z12, Z5
+	VFMADD231PS  Z8, Z11, Z7
+	VFMADD231PS  (R11)(BX*1), Z12, Z6
+	VFMADD231PS  64(R11)(BX*1), Z12, Z7
+	INCQ         R9
+	CMPQ         R9, $0x05
+	JL           by4x16x2
+	MOVQ         ystep+48(FP), R10
+	MOVQ         SI, R9
+	VMOVUPS      Z0, (R9)
+	VMOVUPS      Z1, 64(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Z2, (R9)
+	VMOVUPS      Z3, 64(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Z4, (R9)
+	VMOVUPS      Z5, 64(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Z6, (R9)
+	VMOVUPS      Z7, 64(R9)
+	ADDQ         $0x00000080, DI
+	ADDQ         $0x00000080, SI
+	SUBQ         $0x00000020, R8
+	JMP          pair4x16
+
+one4x16:
+	TESTQ   R8, R8
+	JLE     done4
+	MOVQ    R8, R9
+	XORQ    R10, R10
+	SUBQ    $0x10, R9
+	CMOVQGT R10, R9
+	LEAQ    (DI)(R9*4), DI
+	LEAQ    (SI)(R9*4), SI
+	SUBQ    R9, R8
+	VPXORD  Z14, Z14, Z14
+	VPXORD  Z15, Z15, Z15
+	VPXORD  Z16, Z16, Z16
+	VPXORD  Z17, Z17, Z17
+	XORQ    R9, R9
+
+by4x16x1:
+	MOVLQSX      (CX)(R9*4), R10
+	LEAQ         (DI)(R10*4), R10
+	LEAQ         (R10)(DX*4), R11
+	VBROADCASTSS (AX)(R9*4), Z8
+	VBROADCASTSS 20(AX)(R9*4), Z9
+	VBROADCASTSS 40(AX)(R9*4), Z10
+	VBROADCASTSS 60(AX)(R9*4), Z11
+	VBROADCASTSS 80(AX)(R9*4), Z12
+	VFMADD231PS  (R10), Z8, Z14
+	VMOVUPS      (R10)(DX*1), Z13
+	VFMADD231PS  Z13, Z9, Z14
+	VFMADD231PS  Z13, Z8, Z15
+	VMOVUPS      (R10)(DX*2), Z13
+	VFMADD231PS  Z13, Z10, Z14
+	VFMADD231PS  Z13, Z9, Z15
+	VFMADD231PS  Z13, Z8, Z16
+	VMOVUPS      (R10)(BX*1), Z13
+	VFMADD231PS  Z13, Z11, Z14
+	VFMADD231PS  Z13, Z10, Z15
+	VFMADD231PS  Z13, Z9, Z16
+	VFMADD231PS  Z13, Z8, Z17
+	VMOVUPS      (R11), Z8
+	VFMADD231PS  Z8, Z12, Z14
+	VFMADD231PS  Z8, Z11, Z15
+	VFMADD231PS  Z8, Z10, Z16
+	VFMADD231PS  Z8, Z9, Z17
+	VMOVUPS      (R11)(DX*1), Z8
+	VFMADD231PS  Z8, Z12, Z15
+	VFMADD231PS  Z8, Z11, Z16
+	VFMADD231PS  Z8, Z10, Z17
+	VMOVUPS      (R11)(DX*2), Z8
+	VFMADD231PS  Z8, Z12, Z16
+	VFMADD231PS  Z8, Z11, Z17
+	VFMADD231PS  (R11)(BX*1), Z12, Z17
+	INCQ         R9
+	CMPQ         R9, $0x05
+	JL           by4x16x1
+	MOVQ         ystep+48(FP), R10
+	MOVQ         SI, R9
+	VMOVUPS      Z14, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Z15, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Z16, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Z17, (R9)
+	ADDQ         $0x00000040, DI
+	ADDQ         $0x00000040, SI
+	SUBQ         $0x00000010, R8
+	JMP          one4x16
+
+below4x16:
+	CMPQ R8, $0x08
+	JL   below4x8
+
+pair4x8:
+	CMPQ   R8, $0x10
+	JL     one4x8
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	VXORPS Y12, Y12, Y12
+	VXORPS Y13, Y13, Y13
+	VXORPS Y19, Y19, Y19
+	VXORPS Y20, Y20, Y20
+	XORQ   R9, R9
+
+by4x8x2:
+	MOVLQSX      (CX)(R9*4), R10
+	LEAQ         (DI)(R10*4), R10
+	LEAQ         (R10)(DX*4), R11
+	VBROADCASTSS (AX)(R9*4), Y21
+	VBROADCASTSS 20(AX)(R9*4), Y22
+	VBROADCASTSS 40(AX)(R9*4), Y23
+	VBROADCASTSS 60(AX)(R9*4), Y24
+	VBROADCASTSS 80(AX)(R9*4), Y25
+	VFMADD231PS  (R10), Y21, Y8
+	VFMADD231PS  32(R10), Y21, Y9
+	VMOVUPS      (R10)(DX*1), Y26
+	VFMADD231PS  Y26, Y22, Y8
+	VFMADD231PS  Y26, Y21, Y10
+	VMOVUPS      32(R10)(DX*1), Y26
+	VFMADD231PS  Y26, Y22, Y9
+	VFMADD231PS  Y26, Y21, Y11
+	VMOVUPS      (R10)(DX*2), Y26
+	VFMADD231PS  Y26, Y23, Y8
+	VFMADD231PS  Y26, Y22, Y10
+	VFMADD231PS  Y26, Y21, Y12
+	VMOVUPS      32(R10)(DX*2), Y26
+	VFMADD231PS  Y26, Y23, Y9
+	VFMADD231PS  Y26, Y22, Y11
+	VFMADD231PS  Y26, Y21, Y13
+	VMOVUPS      (R10)(BX*1), Y26
+	VFMADD231PS  Y26, Y24, Y8
+	VFMADD231PS  Y26, Y23, Y10
+	VFMADD231PS  Y26, Y22, Y12
+	VFMADD231PS  Y26, Y21, Y19
+	VMOVUPS      32(R10)(BX*1), Y26
+	VFMADD231PS  Y26, Y24, Y9
+	VFMADD231PS  Y26, Y23, Y11
+	VFMADD231PS  Y26, Y22, Y13
+	VFMADD231PS  Y26, Y21, Y20
+	VMOVUPS      (R11), Y21
+	VFMADD231PS  Y21, Y25, Y8
+	VFMADD231PS  Y21, Y24, Y10
+	VFMADD231PS  Y21, Y23, Y12
+	VFMADD231PS  Y21, Y22, Y19
+	VMOVUPS      32(R11), Y21
+	VFMADD231PS  Y21, Y25, Y9
+	VFMADD231PS  Y21, Y24, Y11
+	VFMADD231PS  Y21, Y23, Y13
+	VFMADD231PS  Y21, Y22, Y20
+	VMOVUPS      (R11)(DX*1), Y21
+	VFMADD231PS  Y21, Y25, Y10
+	VFMADD231PS  Y21, Y24, Y12
+	VFMADD231PS  Y21, Y23, Y19
+	VMOVUPS      32(R11)(DX*1), Y21
+	VFMADD231PS  Y21, Y25, Y11
+	VFMADD231PS  Y21, Y24, Y13
+	VFMADD231PS  Y21, Y23, Y20
+	VMOVUPS      (R11)(DX*2), Y21
+	VFMADD231PS  Y21, Y25, Y12
+	VFMADD231PS  Y21, Y24, Y19
+	VMOVUPS      32(R11)(DX*2), Y21
+	VFMADD231PS  Y21, Y25, Y13
+	VFMADD231PS  Y21, Y24, Y20
+	VFMADD231PS  (R11)(BX*1), Y25, Y19
+	VFMADD231PS  32(R11)(BX*1), Y25, Y20
+	INCQ         R9
+	CMPQ         R9, $0x05
+	JL           by4x8x2
+	MOVQ         ystep+48(FP), R10
+	MOVQ         SI, R9
+	VMOVUPS      Y8, (R9)
+	VMOVUPS      Y9, 32(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Y10, (R9)
+	VMOVUPS      Y11, 32(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Y12, (R9)
+	VMOVUPS      Y13, 32(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Y19, (R9)
+	VMOVUPS      Y20, 32(R9)
+	ADDQ         $0x00000040, DI
+	ADDQ         $0x00000040, SI
+	SUBQ         $0x00000010, R8
+	JMP          pair4x8
+
+one4x8:
+	TESTQ   R8, R8
+	JLE     done4
+	MOVQ    R8, R9
+	XORQ    R10, R10
+	SUBQ    $0x08, R9
+	CMOVQGT R10, R9
+	LEAQ    (DI)(R9*4), DI
+	LEAQ    (SI)(R9*4), SI
+	SUBQ    R9, R8
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y9, Y9, Y9
+	VXORPS  Y10, Y10, Y10
+	VXORPS  Y11, Y11, Y11
+	XORQ    R9, R9
+
+by4x8x1:
+	MOVLQSX      (CX)(R9*4), R10
+	LEAQ         (DI)(R10*4), R10
+	LEAQ         (R10)(DX*4), R11
+	VBROADCASTSS (AX)(R9*4), Y12
+	VBROADCASTSS 20(AX)(R9*4), Y13
+	VBROADCASTSS 40(AX)(R9*4), Y19
+	VBROADCASTSS 60(AX)(R9*4), Y20
+	VBROADCASTSS 80(AX)(R9*4), Y21
+	VFMADD231PS  (R10), Y12, Y8
+	VMOVUPS      (R10)(DX*1), Y22
+	VFMADD231PS  Y22, Y13, Y8
+	VFMADD231PS  Y22, Y12, Y9
+	VMOVUPS      (R10)(DX*2), Y22
+	VFMADD231PS  Y22, Y19, Y8
+	VFMADD231PS  Y22, Y13, Y9
+	VFMADD231PS  Y22, Y12, Y10
+	VMOVUPS      (R10)(BX*1), Y22
+	VFMADD231PS  Y22, Y20, Y8
+	VFMADD231PS  Y22, Y19, Y9
+	VFMADD231PS  Y22, Y13, Y10
+	VFMADD231PS  Y22, Y12, Y11
+	VMOVUPS      (R11), Y12
+	VFMADD231PS  Y12, Y21, Y8
+	VFMADD231PS  Y12, Y20, Y9
+	VFMADD231PS  Y12, Y19, Y10
+	VFMADD231PS  Y12, Y13, Y11
+	VMOVUPS      (R11)(DX*1), Y12
+	VFMADD231PS  Y12, Y21, Y9
+	VFMADD231PS  Y12, Y20, Y10
+	VFMADD231PS  Y12, Y19, Y11
+	VMOVUPS      (R11)(DX*2), Y12
+	VFMADD231PS  Y12, Y21, Y10
+	VFMADD231PS  Y12, Y20, Y11
+	VFMADD231PS  (R11)(BX*1), Y21, Y11
+	INCQ         R9
+	CMPQ         R9, $0x05
+	JL           by4x8x1
+	MOVQ         ystep+48(FP), R10
+	MOVQ         SI, R9
+	VMOVUPS      Y8, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Y9, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Y10, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Y11, (R9)
+	ADDQ         $0x00000020, DI
+	ADDQ         $0x00000020, SI
+	SUBQ         $0x00000008, R8
+	JMP          one4x8
+
+below4x8:
+	CMPQ R8, $0x04
+	JL   below4x4
+
+pair4x4:
+	CMPQ   R8, $0x08
+	JL     one4x4
+	VXORPS X8, X8, X8
+	VXORPS X9, X9, X9
+	VXORPS X10, X10, X10
+	VXORPS X11, X11, X11
+	VXORPS X12, X12, X12
+	VXORPS X13, X13, X13
+	VXORPS X19, X19, X19
+	VXORPS X20, X20, X20
+	XORQ   R9, R9
+
+by4x4x2:
+	MOVLQSX      (CX)(R9*4), R10
+	LEAQ         (DI)(R10*4), R10
+	LEAQ         (R10)(DX*4), R11
+	VBROADCASTSS (AX)(R9*4), X21
+	VBROADCASTSS 20(AX)(R9*4), X22
+	VBROADCASTSS 40(AX)(R9*4), X23
+	VBROADCASTSS 60(AX)(R9*4), X24
+	VBROADCASTSS 80(AX)(R9*4), X25
+	VFMADD231PS  (R10), X21, X8
+	VFMADD231PS  16(R10), X21, X9
+	VMOVUPS      (R10)(DX*1), X26
+	VFMADD231PS  X26, X22, X8
+	VFMADD231PS  X26, X21, X10
+	VMOVUPS      16(R10)(DX*1), X26
+	VFMADD231PS  X26, X22, X9
+	VFMADD231PS  X26, X21, X11
+	VMOVUPS      (R10)(DX*2), X26
+	VFMADD231PS  X26, X23, X8
+	VFMADD231PS  X26, X22, X10
+	VFMADD231PS  X26, X21, X12
+	VMOVUPS      16(R10)(DX*2), X26
+	VFMADD231PS  X26, X23, X9
+	VFMADD231PS  X26, X22, X11
+	VFMADD231PS  X26, X21, X13
+	VMOVUPS      (R10)(BX*1), X26
+	VFMADD231PS  X26, X24, X8
+	VFMADD231PS  X26, X23, X10
+	VFMADD231PS  X26, X22, X12
+	VFMADD231PS  X26, X21, X19
+	VMOVUPS      16(R10)(BX*1), X26
+	VFMADD231PS  X26, X24, X9
+	VFMADD231PS  X26, X23, X11
+	VFMADD231PS  X26, X22, X13
+	VFMADD231PS  X26, X21, X20
+	VMOVUPS      (R11), X21
+	VFMADD231PS  X21, X25, X8
+	VFMADD231PS  X21, X24, X10
+	VFMADD231PS  X21, X23, X12
+	VFMADD231PS  X21, X22, X19
+	VMOVUPS      16(R11), X21
+	VFMADD231PS  X21, X25, X9
+	VFMADD231PS  X21, X24, X11
+	VFMADD231PS  X21, X23, X13
+	VFMADD231PS  X21, X22, X20
+	VMOVUPS      (R11)(DX*1), X21
+	VFMADD231PS  X21, X25, X10
+	VFMADD231PS  X21, X24, X12
+	VFMADD231PS  X21, X23, X19
+	VMOVUPS      16(R11)(DX*1), X21
+	VFMADD231PS  X21, X25, X11
+	VFMADD231PS  X21, X24, X13
+	VFMADD231PS  X21, X23, X20
+	VMOVUPS      (R11)(DX*2), X21
+	VFMADD231PS  X21, X25, X12
+	VFMADD231PS  X21, X24, X19
+	VMOVUPS      16(R11)(DX*2), X21
+	VFMADD231PS  X21, X25, X13
+	VFMADD231PS  X21, X24, X20
+	VFMADD231PS  (R11)(BX*1), X25, X19
+	VFMADD231PS  16(R11)(BX*1), X25, X20
+	INCQ         R9
+	CMPQ         R9, $0x05
+	JL           by4x4x2
+	MOVQ         ystep+48(FP), R10
+	MOVQ         SI, R9
+	VMOVUPS      X8, (R9)
+	VMOVUPS      X9, 16(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      X10, (R9)
+	VMOVUPS      X11, 16(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      X12, (R9)
+	VMOVUPS      X13, 16(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      X19, (R9)
+	VMOVUPS      X20, 16(R9)
+	ADDQ         $0x00000020, DI
+	ADDQ         $0x00000020, SI
+	SUBQ         $0x00000008, R8
+	JMP          pair4x4
+
+one4x4:
+	TESTQ   R8, R8
+	JLE     done4
+	MOVQ    R8, R9
+	XORQ    R10, R10
+	SUBQ    $0x04, R9
+	CMOVQGT R10, R9
+	LEAQ    (DI)(R9*4), DI
+	LEAQ    (SI)(R9*4), SI
+	SUBQ    R9, R8
+	VXORPS  X8, X8, X8
+	VXORPS  X9, X9, X9
+	VXORPS  X10, X10, X10
+	VXORPS  X11, X11, X11
+	XORQ    R9, R9
+
+by4x4x1:
+	MOVLQSX      (CX)(R9*4), R10
+	LEAQ         (DI)(R10*4), R10
+	LEAQ         (R10)(DX*4), R11
+	VBROADCASTSS (AX)(R9*4), X12
+	VBROADCASTSS 20(AX)(R9*4), X13
+	VBROADCASTSS 40(AX)(R9*4), X19
+	VBROADCASTSS 60(AX)(R9*4), X20
+	VBROADCASTSS 80(AX)(R9*4), X21
+	VFMADD231PS  (R10), X12, X8
+	VMOVUPS      (R10)(DX*1), X22
+	VFMADD231PS  X22, X13, X8
+	VFMADD231PS  X22, X12, X9
+	VMOVUPS      (R10)(DX*2), X22
+	VFMADD231PS  X22, X19, X8
+	VFMADD231PS  X22, X13, X9
+	VFMADD231PS  X22, X12, X10
+	VMOVUPS      (R10)(BX*1), X22
+	VFMADD231PS  X22, X20, X8
+	VFMADD231PS  X22, X19, X9
+	VFMADD231PS  X22, X13, X10
+	VFMADD231PS  X22, X12, X11
+	VMOVUPS      (R11), X12
+	VFMADD231PS  X12, X21, X8
+	VFMADD231PS  X12, X20, X9
+	VFMADD231PS  X12, X19, X10
+	VFMADD231PS  X12, X13, X11
+	VMOVUPS      (R11)(DX*1), X12
+	VFMADD231PS  X12, X21, X9
+	VFMADD231PS  X12, X20, X10
+	VFMADD231PS  X12, X19, X11
+	VMOVUPS      (R11)(DX*2), X12
+	VFMADD231PS  X12, X21, X10
+	VFMADD231PS  X12, X20, X11
+	VFMADD231PS  (R11)(BX*1), X21, X11
+	INCQ         R9
+	CMPQ         R9, $0x05
+	JL           by4x4x1
+	MOVQ         ystep+48(FP), R10
+	MOVQ         SI, R9
+	VMOVUPS      X8, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      X9, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      X10, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      X11, (R9)
+	ADDQ         $0x00000010, DI
+	ADDQ         $0x00000010, SI
+	SUBQ         $0x00000004, R8
+	JMP          one4x4
+
+below4x4:
+one4x1:
+	TESTQ  R8, R8
+	JLE    done4
+	VXORPS X8, X8, X8
+	VXORPS X9, X9, X9
+	VXORPS X10, X10, X10
+	VXORPS X11, X11, X11
+	XORQ   R9, R9
+
+by4x1x1:
+	MOVLQSX     (CX)(R9*4), R10
+	LEAQ        (DI)(R10*4), R10
+	LEAQ        (R10)(DX*4), R11
+	VMOVSS      (AX)(R9*4), X12
+	VMOVSS      20(AX)(R9*4), X13
+	VMOVSS      40(AX)(R9*4), X19
+	VMOVSS      60(AX)(R9*4), X20
+	VMOVSS      80(AX)(R9*4), X21
+	VFMADD231SS (R10), X12, X8
+	VMOVSS      (R10)(DX*1), X22
+	VFMADD231SS X22, X13, X8
+	VFMADD231SS X22, X12, X9
+	VMOVSS      (R10)(DX*2), X22
+	VFMADD231SS X22, X19, X8
+	VFMADD231SS X22, X13, X9
+	VFMADD231SS X22, X12, X10
+	VMOVSS      (R10)(BX*1), X22
+	VFMADD231SS X22, X20, X8
+	VFMADD231SS X22, X19, X9
+	VFMADD231SS X22, X13, X10
+	VFMADD231SS X22, X12, X11
+	VMOVSS      (R11), X12
+	VFMADD231SS X12, X21, X8
+	VFMADD231SS X12, X20, X9
+	VFMADD231SS X12, X19, X10
+	VFMADD231SS X12, X13, X11
+	VMOVSS      (R11)(DX*1), X12
+	VFMADD231SS X12, X21, X9
+	VFMADD231SS X12, X20, X10
+	VFMADD231SS X12, X19, X11
+	VMOVSS      (R11)(DX*2), X12
+	VFMADD231SS X12, X21, X10
+	VFMADD231SS X12, X20, X11
+	VFMADD231SS (R11)(BX*1), X21, X11
+	INCQ        R9
+	CMPQ        R9, $0x05
+	JL          by4x1x1
+	MOVQ        ystep+48(FP), R10
+	MOVQ        SI, R9
+	VMOVSS      X8, (R9)
+	LEAQ        (R9)(R10*4), R9
+	VMOVSS      X9, (R9)
+	LEAQ        (R9)(R10*4), R9
+	VMOVSS      X10, (R9)
+	LEAQ        (R9)(R10*4), R9
+	VMOVSS      X11, (R9)
+	ADDQ        $0x00000004, DI
+	ADDQ        $0x00000004, SI
+	SUBQ        $0x00000001, R8
+	JMP         one4x1
+
+done4:
+	MOVQ   ystep+48(FP), SI
+	SHLQ   $0x02, SI
+	IMUL3Q $0x04, SI, SI
+	ADDQ   SI, y+0(FP)
+	IMUL3Q $0x04, DX, SI
+	ADDQ   SI, x+8(FP)
+	SUBQ   $0x04, rows+40(FP)
+	JMP    rows
+
+row:
+	CMPQ rows+40(FP), $0x00
+	JE   end
+	MOVQ y+0(FP), SI
+	MOVQ x+8(FP), DI
+	MOVQ n+32(FP), R8
+	CMPQ R8, $0x10
+	JL   below1x16
+
+one1x16:
+	TESTQ   R8, R8
+	JLE     done1
+	MOVQ    R8, R9
+	XORQ    R10, R10
+	SUBQ    $0x10, R9
+	CMOVQGT R10, R9
+	LEAQ    (DI)(R9*4), DI
+	LEAQ    (SI)(R9*4), SI
+	SUBQ    R9, R8
+	VPXORD  Z18, Z18, Z18
+	XORQ    R9, R9
+
+by1x16x1:
+	MOVLQSX      (CX)(R9*4), R10
+	LEAQ         (DI)(R10*4), R10
+	LEAQ         (R10)(DX*4), R11
+	VBROADCASTSS (AX)(R9*4), Z0
+	VBROADCASTSS 20(AX)(R9*4), Z1
+	VBROADCASTSS 40(AX)(R9*4), Z2
+	VBROADCASTSS 60(AX)(R9*4), Z3
+	VBROADCASTSS 80(AX)(R9*4), Z4
+	VFMADD231PS  (R10), Z0, Z18
+	VFMADD231PS  (R10)(DX*1), Z1, Z18
+	VFMADD231PS  (R10)(DX*2), Z2, Z18
+	VFMADD231PS  (R10)(BX*1), Z3, Z18
+	VFMADD231PS  (R11), Z4, Z18
+	INCQ         R9
+	CMPQ         R9, $0x05
+	JL           by1x16x1
+	MOVQ         ystep+48(FP), R9
+	MOVQ         SI, R9
+	VMOVUPS      Z18, (R9)
+	ADDQ         $0x00000040, DI
+	ADDQ         $0x00000040, SI
+	SUBQ         $0x00000010, R8
+	JMP          one1x16
+
+below1x16:
+	CMPQ R8, $0x08
+	JL   below1x8
+
+one1x8:
+	TESTQ   R8, R8
+	JLE     done1
+	MOVQ    R8, R9
+	XORQ    R10, R10
+	SUBQ    $0x08, R9
+	CMOVQGT R10, R9
+	LEAQ    (DI)(R9*4), DI
+	LEAQ    (SI)(R9*4), SI
+	SUBQ    R9, R8
+	VXORPS  Y0, Y0, Y0
+	XORQ    R9, R9
+
+by1x8x1:
+	MOVLQSX      (CX)(R9*4), R10
+	LEAQ         (DI)(R10*4), R10
+	LEAQ         (R10)(DX*4), R11
+	VBROADCASTSS (AX)(R9*4), Y1
+	VBROADCASTSS 20(AX)(R9*4), Y2
+	VBROADCASTSS 40(AX)(R9*4), Y3
+	VBROADCASTSS 60(AX)(R9*4), Y4
+	VBROADCASTSS 80(AX)(R9*4), Y5
+	VFMADD231PS  (R10), Y1, Y0
+	VFMADD231PS  (R10)(DX*1), Y2, Y0
+	VFMADD231PS  (R10)(DX*2), Y3, Y0
+	VFMADD231PS  (R10)(BX*1), Y4, Y0
+	VFMADD231PS  (R11), Y5, Y0
+	INCQ         R9
+	CMPQ         R9, $0x05
+	JL           by1x8x1
+	MOVQ         ystep+48(FP), R9
+	MOVQ         SI, R9
+	VMOVUPS      Y0, (R9)
+	ADDQ         $0x00000020, DI
+	ADDQ         $0x00000020, SI
+	SUBQ         $0x00000008, R8
+	JMP          one1x8
+
+below1x8:
+	CMPQ R8, $0x04
+	JL   below1x4
+
+one1x4:
+	TESTQ   R8, R8
+	JLE     done1
+	MOVQ    R8, R9
+	XORQ    R10, R10
+	SUBQ    $0x04, R9
+	CMOVQGT R10, R9
+	LEAQ    (DI)(R9*4), DI
+	LEAQ    (SI)(R9*4), SI
+	SUBQ    R9, R8
+	VXORPS  X0, X0, X0
+	XORQ    R9, R9
+
+by1x4x1:
+	MOVLQSX      (CX)(R9*4), R10
+	LEAQ         (DI)(R10*4), R10
+	LEAQ         (R10)(DX*4), R11
+	VBROADCASTSS (AX)(R9*4), X1
+	VBROADCASTSS 20(AX)(R9*4), X2
+	VBROADCASTSS 40(AX)(R9*4), X3
+	VBROADCASTSS 60(AX)(R9*4), X4
+	VBROADCASTSS 80(AX)(R9*4), X5
+	VFMADD231PS  (R10), X1, X0
+	VFMADD231PS  (R10)(DX*1), X2, X0
+	VFMADD231PS  (R10)(DX*2), X3, X0
+	VFMADD231PS  (R10)(BX*1), X4, X0
+	VFMADD231PS  (R11), X5, X0
+	INCQ         R9
+	CMPQ         R9, $0x05
+	JL           by1x4x1
+	MOVQ         ystep+48(FP), R9
+	MOVQ         SI, R9
+	VMOVUPS      X0, (R9)
+	ADDQ         $0x00000010, DI
+	ADDQ         $0x00000010, SI
+	SUBQ         $0x00000004, R8
+	JMP          one1x4
+
+below1x4:
+one1x1:
+	TESTQ  R8, R8
+	JLE    done1
+	VXORPS X0, X0, X0
+	XORQ   R9, R9
+
+by1x1x1:
+	MOVLQSX     (CX)(R9*4), R10
+	LEAQ        (DI)(R10*4), R10
+	LEAQ        (R10)(DX*4), R11
+	VMOVSS      (AX)(R9*4), X1
+	VMOVSS      20(AX)(R9*4), X2
+	VMOVSS      40(AX)(R9*4), X3
+	VMOVSS      60(AX)(R9*4), X4
+	VMOVSS      80(AX)(R9*4), X5
+	VFMADD231SS (R10), X1, X0
+	VFMADD231SS (R10)(DX*1), X2, X0
+	VFMADD231SS (R10)(DX*2), X3, X0
+	VFMADD231SS (R10)(BX*1), X4, X0
+	VFMADD231SS (R11), X5, X0
+	INCQ        R9
+	CMPQ        R9, $0x05
+	JL          by1x1x1
+	MOVQ        ystep+48(FP), R9
+	MOVQ        SI, R9
+	VMOVSS      X0, (R9)
+	ADDQ        $0x00000004, DI
+	ADDQ        $0x00000004, SI
+	SUBQ        $0x00000001, R8
+	JMP         one1x1
+
+done1:
+	MOVQ   ystep+48(FP), SI
+	SHLQ   $0x02, SI
+	ADDQ   SI, y+0(FP)
+	IMUL3Q $0x01, DX, SI
+	ADDQ   SI, x+8(FP)
+	SUBQ   $0x01, rows+40(FP)
+	JMP    row
+
+end:
+	VZEROUPPER
+	RET
+
+// func filter5by2AVX512(y *float32, x *float32, w *float32, offsets *int32, n int, rows int, ystep int, xstep int)
+// Requires: AVX, AVX512F, CMOV, FMA3
+TEXT ·filter5by2AVX512(SB), $0-64
+	MOVQ w+16(FP), AX
+	MOVQ offsets+24(FP), CX
+	MOVQ xstep+56(FP), DX
+	SHLQ $0x02, DX
+	LEAQ (DX)(DX*2), BX
+
+rows:
+	CMPQ rows+40(FP), $0x04
+	JL   row
+	MOVQ y+0(FP), SI
+	MOVQ x+8(FP), DI
+	MOVQ n+32(FP), R8
+	CMPQ R8, $0x10
+	JL   below4x16
+
+pair4x16:
+	CMPQ   R8, $0x20
+	JL     one4x16
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	XORQ   R9, R9
+
+by4x16x2:
+	MOVLQSX      (CX)(R9*4), R10
+	LEAQ         (DI)(R10*4), R10
+	LEAQ         (R10)(DX*4), R11
+	LEAQ         (R11)(DX*4), R12
+	VBROADCASTSS (AX)(R9*4), Z8
+	VBROADCASTSS 20(AX)(R9*4), Z9
+	VBROADCASTSS 40(AX)(R9*4), Z10
+	VBROADCASTSS 60(AX)(R9*4), Z11
+	VBROADCASTSS 80(AX)(R9*4), Z12
+	VFMADD231PS  (R10), Z8, Z0
+	VFMADD231PS  64(R10), Z8, Z1
+	VFMADD231PS  (R10)(DX*1), Z9, Z0
+	VFMADD231PS  64(R10)(DX*1), Z9, Z1
+	VMOVUPS      (R10)(DX*2), Z13
+	VFMADD231PS  Z13, Z10, Z0
+	VFMADD231PS  Z13, Z8, Z2
+	VMOVUPS      64(R10)(DX*2), Z13
+	VFMADD231PS  Z13, Z10, Z1
+	VFMADD231PS  Z13, Z8, Z3
+	VMOVUPS      (R10)(BX*1), Z13
+	VFMADD231PS  Z13, Z11, Z0
+	VFMADD231PS  Z13, Z9, Z2
+	VMOVUPS      64(R10)(BX*1), Z13
+	VFMADD231PS  Z13, Z11, Z1
+	VFMADD231PS  Z13, Z9, Z3
+	VMOVUPS      (R11), Z13
+	VFMADD231PS  Z13, Z12, Z0
+	VFMADD231PS  Z13, Z10, Z2
+	VFMADD231PS  Z13, Z8, Z4
+	VMOVUPS      64(R11), Z13
+	VFMADD231PS  Z13, Z12, Z1
+	VFMADD231PS  Z13, Z10, Z3
+	VFMADD231PS  Z13, Z8, Z5
+	VMOVUPS      (R11)(DX*1), Z13
+	VFMADD231PS  Z13, Z11, Z2
+	VFMADD231PS  Z13, Z9, Z4
+	VMOVUPS      64(R11)(DX*1), Z13
+	VFMADD231PS  Z13, Z11, Z3
+	VFMADD231PS  Z13, Z9, Z5
+	VMOVUPS      (R11)(DX*2), Z13
+	VFMADD231PS  Z13, Z12, Z2
+	VFMADD231PS  Z13, Z10, Z4
+	VFMADD231PS  Z13, Z8, Z6
+	VMOVUPS      64(R11)(DX*2), Z13
+	VFMADD231PS  Z13, Z12, Z3
+	VFMADD231PS  Z13, Z10, Z5
+	VFMADD231PS  Z13, Z8, Z7
+	VMOVUPS      (R11)(BX*1), Z8
+	VFMADD231PS  Z8, Z11, Z4
+	VFMADD231PS  Z8, Z9, Z6
+	VMOVUPS      64(R11)(BX*1), Z8
+	VFMADD231PS  Z8, Z11, Z5
+	VFMADD231PS  Z8, Z9, Z7
+	VMOVUPS      (R12), Z8
+	VFMADD231PS  Z8, Z12, Z4
+	VFMADD231PS  Z8, Z10, Z6
+	VMOVUPS      64(R12), Z8
+	VFMADD231PS  Z8, Z12, Z5
+	VFMADD231PS  Z8, Z10, Z7
+	VFMADD231PS  (R12)(DX*1), Z11, Z6
+	VFMADD231PS  64(R12)(DX*1), Z11, Z7
+	VFMADD231PS  (R12)(DX*2), Z12, Z6
+	VFMADD231PS  64(R12)(DX*2), Z12, Z7
+	INCQ         R9
+	CMPQ         R9, $0x05
+	JL           by4x16x2
+	MOVQ         ystep+48(FP), R10
+	MOVQ         SI, R9
+	VMOVUPS      Z0, (R9)
+	VMOVUPS      Z1, 64(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Z2, (R9)
+	VMOVUPS      Z3, 64(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Z4, (R9)
+	VMOVUPS      Z5, 64(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Z6, (R9)
+	VMOVUPS      Z7, 64(R9)
+	ADDQ         $0x00000080, DI
+	ADDQ         $0x00000080, SI
+	SUBQ         $0x00000020, R8
+	JMP          pair4x16
+
+one4x16:
+	TESTQ   R8, R8
+	JLE     done4
+	MOVQ    R8, R9
+	XORQ    R10, R10
+	SUBQ    $0x10, R9
+	CMOVQGT R10, R9
+	LEAQ    (DI)(R9*4), DI
+	LEAQ    (SI)(R9*4), SI
+	SUBQ    R9, R8
+	VPXORD  Z14, Z14, Z14
+	VPXORD  Z15, Z15, Z15
+	VPXORD  Z16, Z16, Z16
+	VPXORD  Z17, Z17, Z17
+	XORQ    R9, R9
+
+by4x16x1:
+	MOVLQSX      (CX)(R9*4), R10
+	LEAQ         (DI)(R10*4), R10
+	LEAQ         (R10)(DX*4), R11
+	LEAQ         (R11)(DX*4), R12
+	VBROADCASTSS (AX)(R9*4), Z8
+	VBROADCASTSS 20(AX)(R9*4), Z9
+	VBROADCASTSS 40(AX)(R9*4), Z10
+	VBROADCASTSS 60(AX)(R9*4), Z11
+	VBROADCASTSS 80(AX)(R9*4), Z12
+	VFMADD231PS  (R10), Z8, Z14
+	VFMADD231PS  (R10)(DX*1), Z9, Z14
+	VMOVUPS      (R10)(DX*2), Z13
+	VFMADD231PS  Z13, Z10, Z14
+	VFMADD231PS  Z13, Z8, Z15
+	VMOVUPS      (R10)(BX*1), Z13
+	VFMADD231PS  Z13, Z11, Z14
+	VFMADD231PS  Z13, Z9, Z15
+	VMOVUPS      (R11), Z13
+	VFMADD231PS  Z13, Z12, Z14
+	VFMADD231PS  Z13, Z10, Z15
+	VFMADD231PS  Z13, Z8, Z16
+	VMOVUPS      (R11)(DX*1), Z13
+	VFMADD231PS  Z13, Z11, Z15
+	VFMADD231PS  Z13, Z9, Z16
+	VMOVUPS      (R11)(DX*2), Z13
+	VFMADD231PS  Z13, Z12, Z15
+	VFMADD231PS  Z13, Z10, Z16
+	VFMADD231PS  Z13, Z8, Z17
+	VMOVUPS      (R11)(BX*1), Z8
+	VFMADD231PS  Z8, Z11, Z16
+	VFMADD231PS  Z8, Z9, Z17
+	VMOVUPS      (R12), Z8
+	VFMADD231PS  Z8, Z12, Z16
+	VFMADD231PS  Z8, Z10, Z17
+	VFMADD231PS  (R12)(DX*1), Z11, Z17
+	VFMADD231PS  (R12)(DX*2), Z12, Z17
+	INCQ         R9
+	CMPQ         R9, $0x05
+	JL           by4x16x1
+	MOVQ         ystep+48(FP), R10
+	MOVQ         SI, R9
+	VMOVUPS      Z14, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Z15, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Z16, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Z17, (R9)
+	ADDQ         $0x00000040, DI
+	ADDQ         $0x00000040, SI
+	SUBQ         $0x00000010, R8
+	JMP          one4x16
+
+below4x16:
+	CMPQ R8, $0x08
+	JL   below4x8
+
+pair4x8:
+	CMPQ   R8, $0x10
+	JL     one4x8
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	VXORPS Y12, Y12, Y12
+	VXORPS Y13, Y13, Y13
+	VXORPS Y19, Y19, Y19
+	VXORPS Y20, Y20, Y20
+	XORQ   R9, R9
+
+by4x8x2:
+	MOVLQSX      (CX)(R9*4), R10
+	LEAQ         (DI)(R10*4), R10
+	LEAQ         (R10)(DX*4), R11
+	LEAQ         (R11)(DX*4), R12
+	VBROADCASTSS (AX)(R9*4), Y21
+	VBROADCASTSS 20(AX)(R9*4), Y22
+	VBROADCASTSS 40(AX)(R9*4), Y23
+	VBROADCASTSS 60(AX)(R9*4), Y24
+	VBROADCASTSS 80(AX)(R9*4), Y25
+	VFMADD231PS  (R10), Y21, Y8
+	VFMADD231PS  32(R10), Y21, Y9
+	VFMADD231PS  (R10)(DX*1), Y22, Y8
+	VFMADD231PS  32(R10)(DX*1), Y22, Y9
+	VMOVUPS      (R10)(DX*2), Y26
+	VFMADD231PS  Y26, Y23, Y8
+	VFMADD231PS  Y26, Y21, Y10
+	VMOVUPS      32(R10)(DX*2), Y26
+	VFMADD231PS  Y26, Y23, Y9
+	VFMADD231PS  Y26, Y21, Y11
+	VMOVUPS      (R10)(BX*1), Y26
+	VFMADD231PS  Y26, Y24, Y8
+	VFMADD231PS  Y26, Y22, Y10
+	VMOVUPS      32(R10)(BX*1), Y26
+	VFMADD231PS  Y26, Y24, Y9
+	VFMADD231PS  Y26, Y22, Y11
+	VMOVUPS      (R11), Y26
+	VFMADD231PS  Y26, Y25, Y8
+	VFMADD231PS  Y26, Y23, Y10
+	VFMADD231PS  Y26, Y21, Y12
+	VMOVUPS      32(R11), Y26
+	VFMADD231PS  Y26, Y25, Y9
+	VFMADD231PS  Y26, Y23, Y11
+	VFMADD231PS  Y26, Y21, Y13
+	VMOVUPS      (R11)(DX*1), Y26
+	VFMADD231PS  Y26, Y24, Y10
+	VFMADD231PS  Y26, Y22, Y12
+	VMOVUPS      32(R11)(DX*1), Y26
+	VFMADD231PS  Y26, Y24, Y11
+	VFMADD231PS  Y26, Y22, Y13
+	VMOVUPS      (R11)(DX*2), Y26
+	VFMADD231PS  Y26, Y25, Y10
+	VFMADD231PS  Y26, Y23, Y12
+	VFMADD231PS  Y26, Y21, Y19
+	VMOVUPS      32(R11)(DX*2), Y26
+	VFMADD231PS  Y26, Y25, Y11
+	VFMADD231PS  Y26, Y23, Y13
+	VFMADD231PS  Y26, Y21, Y20
+	VMOVUPS      (R11)(BX*1), Y21
+	VFMADD231PS  Y21, Y24, Y12
+	VFMADD231PS  Y21, Y22, Y19
+	VMOVUPS      32(R11)(BX*1), Y21
+	VFMADD231PS  Y21, Y24, Y13
+	VFMADD231PS  Y21, Y22, Y20
+	VMOVUPS      (R12), Y21
+	VFMADD231PS  Y21, Y25, Y12
+	VFMADD231PS  Y21, Y23, Y19
+	VMOVUPS      32(R12), Y21
+	VFMADD231PS  Y21, Y25, Y13
+	VFMADD231PS  Y21, Y23, Y20
+	VFMADD231PS  (R12)(DX*1), Y24, Y19
+	VFMADD231PS  32(R12)(DX*1), Y24, Y20
+	VFMADD231PS  (R12)(DX*2), Y25, Y19
+	VFMADD231PS  32(R12)(DX*2), Y25, Y20
+	INCQ         R9
+	CMPQ         R9, $0x05
+	JL           by4x8x2
+	MOVQ         ystep+48(FP), R10
+	MOVQ         SI, R9
+	VMOVUPS      Y8, (R9)
+	VMOVUPS      Y9, 32(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Y10, (R9)
+	VMOVUPS      Y11, 32(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Y12, (R9)
+	VMOVUPS      Y13, 32(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Y19, (R9)
+	VMOVUPS      Y20, 32(R9)
+	ADDQ         $0x00000040, DI
+	ADDQ         $0x00000040, SI
+	SUBQ         $0x00000010, R8
+	JMP          pair4x8
+
+one4x8:
+	TESTQ   R8, R8
+	JLE     done4
+	MOVQ    R8, R9
+	XORQ    R10, R10
+	SUBQ    $0x08, R9
+	CMOVQGT R10, R9
+	LEAQ    (DI)(R9*4), DI
+	LEAQ    (SI)(R9*4), SI
+	SUBQ    R9, R8
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y9, Y9, Y9
+	VXORPS  Y10, Y10, Y10
+	VXORPS  Y11, Y11, Y11
+	XORQ    R9, R9
+
+by4x8x1:
+	MOVLQSX      (CX)(R9*4), R10
+	LEAQ         (DI)(R10*4), R10
+	LEAQ         (R10)(DX*4), R11
+	LEAQ         (R11)(DX*4), R12
+	VBROADCASTSS (AX)(R9*4), Y12
+	VBROADCASTSS 20(AX)(R9*4), Y13
+	VBROADCASTSS 40(AX)(R9*4), Y19
+	VBROADCASTSS 60(AX)(R9*4), Y20
+	VBROADCASTSS 80(AX)(R9*4), Y21
+	VFMADD231PS  (R10), Y12, Y8
+	VFMADD231PS  (R10)(DX*1), Y13, Y8
+	VMOVUPS      (R10)(DX*2), Y22
+	VFMADD231PS  Y22, Y19, Y8
+	VFMADD231PS  Y22, Y12, Y9
+	VMOVUPS      (R10)(BX*1), Y22
+	VFMADD231PS  Y22, Y20, Y8
+	VFMADD231PS  Y22, Y13, Y9
+	VMOVUPS      (R11), Y22
+	VFMADD231PS  Y22, Y21, Y8
+	VFMADD231PS  Y22, Y19, Y9
+	VFMADD231PS  Y22, Y12, Y10
+	VMOVUPS      (R11)(DX*1), Y22
+	VFMADD231PS  Y22, Y20, Y9
+	VFMADD231PS  Y22, Y13, Y10
+	VMOVUPS      (R11)(DX*2), Y22
+	VFMADD231PS  Y22, Y21, Y9
+	VFMADD231PS  Y22, Y19, Y10
+	VFMADD231PS  Y22, Y12, Y11
+	VMOVUPS      (R11)(BX*1), Y12
+	VFMADD231PS  Y12, Y20, Y10
+	VFMADD231PS  Y12, Y13, Y11
+	VMOVUPS      (R12), Y12
+	VFMADD231PS  Y12, Y21, Y10
+	VFMADD231PS  Y12, Y19, Y11
+	VFMADD231PS  (R12)(DX*1), Y20, Y11
+	VFMADD231PS  (R12)(DX*2), Y21, Y11
+	INCQ         R9
+	CMPQ         R9, $0x05
+	JL           by4x8x1
+	MOVQ         ystep+48(FP), R10
+	MOVQ         SI, R9
+	VMOVUPS      Y8, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Y9, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Y10, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Y11, (R9)
+	ADDQ         $0x00000020, DI
+	ADDQ         $0x00000020, SI
+	SUBQ         $0x00000008, R8
+	JMP          one4x8
+
+below4x8:
+	CMPQ R8, $0x04
+	JL   below4x4
+
+pair4x4:
+	CMPQ   R8, $0x08
+	JL     one4x4
+	VXORPS X8, X8, X8
+	VXORPS X9, X9, X9
+	VXORPS X10, X10, X10
+	VXORPS X11, X11, X11
+	VXORPS X12, X12, X12
+	VXORPS X13, X13, X13
+	VXORPS X19, X19, X19
+	VXORPS X20, X20, X20
+	XORQ   R9, R9
+
+by4x4x2:
+	MOVLQSX      (CX)(R9*4), R10
+	LEAQ         (DI)(R10*4), R10
+	LEAQ         (R10)(DX*4), R11
+	LEAQ         (R11)(DX*4), R12
+	VBROADCASTSS (AX)(R9*4), X21
+	VBROADCASTSS 20(AX)(R9*4), X22
+	VBROADCASTSS 40(AX)(R9*4), X23
+	VBROADCASTSS 60(AX)(R9*4), X24
+	VBROADCASTSS 80(AX)(R9*4), X25
+	VFMADD231PS  (R10), X21, X8
+	VFMADD231PS  16(R10), X21, X9
+	VFMADD231PS  (R10)(DX*1), X22, X8
+	VFMADD231PS  16(R10)(DX*1), X22, X9
+	VMOVUPS      (R10)(DX*2), X26
+	VFMADD231PS  X26, X23, X8
+	VFMADD231PS  X26, X21, X10
+	VMOVUPS      16(R10)(DX*2), X26
+	VFMADD231PS  X26, X23, X9
+	VFMADD231PS  X26, X21, X11
+	VMOVUPS      (R10)(BX*1), X26
+	VFMADD231PS  X26, X24, X8
+	VFMADD231PS  X26, X22, X10
+	VMOVUPS      16(R10)(BX*1), X26
+	VFMADD231PS  X26, X24, X9
+	VFMADD231PS  X26, X22, X11
+	VMOVUPS      (R11), X26
+	VFMADD231PS  X26, X25, X8
+	VFMADD231PS  X26, X23, X10
+	VFMADD231PS  X26, X21, X12
+	VMOVUPS      16(R11), X26
+	VFMADD231PS  X26, X25, X9
+	VFMADD231PS  X26, X23, X11
+	VFMADD231PS  X26, X21, X13
+	VMOVUPS      (R11)(DX*1), X26
+	VFMADD231PS  X26, X24, X10
+	VFMADD231PS  X26, X22, X12
+	VMOVUPS      16(R11)(DX*1), X26
+	VFMADD231PS  X26, X24, X11
+	VFMADD231PS  X26, X22, X13
+	VMOVUPS      (R11)(DX*2), X26
+	VFMADD231PS  X26, X25, X10
+	VFMADD231PS  X26, X23, X12
+	VFMADD231PS  X26, X21, X19
+	VMOVUPS      16(R11)(DX*2), X26
+	VFMADD231PS  X26, X25, X11
+	VFMADD231PS  X26, X23, X13
+	VFMADD231PS  X26, X21, X20
+	VMOVUPS      (R11)(BX*1), X21
+	VFMADD231PS  X21, X24, X12
+	VFMADD231PS  X21, X22, X19
+	VMOVUPS      16(R11)(BX*1), X21
+	VFMADD231PS  X21, X24, X13
+	VFMADD231PS  X21, X22, X20
+	VMOVUPS      (R12), X21
+	VFMADD231PS  X21, X25, X12
+	VFMADD231PS  X21, X23, X19
+	VMOVUPS      16(R12), X21
+	VFMADD231PS  X21, X25, X13
+	VFMADD231PS  X21, X23, X20
+	VFMADD231PS  (R12)(DX*1), X24, X19
+	VFMADD231PS  16(R12)(DX*1), X24, X20
+	VFMADD231PS  (R12)(DX*2), X25, X19
+	VFMADD231PS  16(R12)(DX*2), X25, X20
+	INCQ         R9
+	CMPQ         R9, $0x05
+	JL           by4x4x2
+	MOVQ         ystep+48(FP), R10
+	MOVQ         SI, R9
+	VMOVUPS      X8, (R9)
+	VMOVUPS      X9, 16(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      X10, (R9)
+	VMOVUPS      X11, 16(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      X12, (R9)
+	VMOVUPS      X13, 16(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      X19, (R9)
+	VMOVUPS      X20, 16(R9)
+	ADDQ         $0x00000020, DI
+	ADDQ         $0x00000020, SI
+	SUBQ         $0x00000008, R8
+	JMP          pair4x4
+
+one4x4:
+	TESTQ   R8, R8
+	JLE     done4
+	MOVQ    R8, R9
+	XORQ    R10, R10
+	SUBQ    $0x04, R9
+	CMOVQGT R10, R9
+	LEAQ    (DI)(R9*4), DI
+	LEAQ    (SI)(R9*4), SI
+	SUBQ    R9, R8
+	VXORPS  X8, X8, X8
+	VXORPS  X9, X9, X9
+	VXORPS  X10, X10, X10
+	VXORPS  X11, X11, X11
+	XORQ    R9, R9
+
+by4x4x1:
+	MOVLQSX      (CX)(R9*4), R10
+	LEAQ         (DI)(R10*4), R10
+	LEAQ         (R10)(DX*4), R11
+	LEAQ         (R11)(DX*4), R12
+	VBROADCASTSS (AX)(R9*4), X12
+	VBROADCASTSS 20(AX)(R9*4), X13
+	VBROADCASTSS 40(AX)(R9*4), X19
+	VBROADCASTSS 60(AX)(R9*4), X20
+	VBROADCASTSS 80(AX)(R9*4), X21
+	VFMADD231PS  (R10), X12, X8
+	VFMADD231PS  (R10)(DX*1), X13, X8
+	VMOVUPS      (R10)(DX*2), X22
+	VFMADD231PS  X22, X19, X8
+	VFMADD231PS  X22, X12, X9
+	VMOVUPS      (R10)(BX*1), X22
+	VFMADD231PS  X22, X20, X8
+	VFMADD231PS  X22, X13, X9
+	VMOVUPS      (R11), X22
+	VFMADD231PS  X22, X21, X8
+	VFMADD231PS  X22, X19, X9
+	VFMADD231PS  X22, X12, X10
+	VMOVUPS      (R11)(DX*1), X22
+	VFMADD231PS  X22, X20, X9
+	VFMADD231PS  X22, X13, X10
+	VMOVUPS      (R11)(DX*2), X22
+	VFMADD231PS  X22, X21, X9
+	VFMADD231PS  X22, X19, X10
+	VFMADD231PS  X22, X12, X11
+	VMOVUPS      (R11)(BX*1), X12
+	VFMADD231PS  X12, X20, X10
+	VFMADD231PS  X12, X13, X11
+	VMOVUPS      (R12), X12
+	VFMADD231PS  X12, X21, X10
+	VFMADD231PS  X12, X19, X11
+	VFMADD231PS  (R12)(DX*1), X20, X11
+	VFMADD231PS  (R12)(DX*2), X21, X11
+	INCQ         R9
+	CMPQ         R9, $0x05
+	JL           by4x4x1
+	MOVQ         ystep+48(FP), R10
+	MOVQ         SI, R9
+	VMOVUPS      X8, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      X9, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      X10, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      X11, (R9)
+	ADDQ         $0x00000010, DI
+	ADDQ         $0x00000010, SI
+	SUBQ         $0x00000004, R8
+	JMP          one4x4
+
+below4x4:
+one4x1:
+	TESTQ  R8, R8
+	JLE    done4
+	VXORPS X8, X8, X8
+	VXORPS X9, X9, X9
+	VXORPS X10, X10, X10
+	VXORPS X11, X11, X11
+	XORQ   R9, R9
+
+by4x1x1:
+	MOVLQSX     (CX)(R9*4), R10
+	LEAQ        (DI)(R10*4), R10
+	LEAQ        (R10)(DX*4), R11
+	LEAQ        (R11)(DX*4), R12
+	VMOVSS      (AX)(R9*4), X12
+	VMOVSS      20(AX)(R9*4), X13
+	VMOVSS      40(AX)(R9*4), X19
+	VMOVSS      60(AX)(R9*4), X20
+	VMOVSS      80(AX)(R9*4), X21
+	VFMADD231SS (R10), X12, X8
+	VFMADD231SS (R10)(DX*1), X13, X8
+	VMOVSS      (R10)(DX*2), X22
+	VFMADD231SS X22, X19, X8
+	VFMADD231SS X22, X12, X9
+	VMOVSS      (R10)(BX*1), X22
+	VFMADD231SS X22, X20, X8
+	VFMADD231SS X22, X13, X9
+	VMOVSS      (R11), X22
+	VFMADD231SS X22, X21, X8
+	VFMADD231SS X22, X19, X9
+	VFMADD231SS X22, X12, X10
+	VMOVSS      (R11)(DX*1), X22
+	VFMADD231SS X22, X20, X9
+	VFMADD231SS X22, X13, X10
+	VMOVSS      (R11)(DX*2), X22
+	VFMADD231SS X22, X21, X9
+	VFMADD231SS X22, X19, X10
+	VFMADD231SS X22, X12, X11
+	VMOVSS      (R11)(BX*1), X12
+	VFMADD231SS X12, X20, X10
+	VFMADD231SS X12, X13, X11
+	VMOVSS      (R12), X12
+	VFMADD231SS X12, X21, X10
+	VFMADD231SS X12, X19, X11
+	VFMADD231SS (R12)(DX*1), X20, X11
+	VFMADD231SS (R12)(DX*2), X21, X11
+	INCQ        R9
+	CMPQ        R9, $0x05
+	JL          by4x1x1
+	MOVQ        ystep+48(FP), R10
+	MOVQ        SI, R9
+	VMOVSS      X8, (R9)
+	LEAQ        (R9)(R10*4), R9
+	VMOVSS      X9, (R9)
+	LEAQ        (R9)(R10*4), R9
+	VMOVSS      X10, (R9)
+	LEAQ        (R9)(R10*4), R9
+	VMOVSS      X11, (R9)
+	ADDQ        $0x00000004, DI
+	ADDQ        $0x00000004, SI
+	SUBQ        $0x00000001, R8
+	JMP         one4x1
+
+done4:
+	MOVQ   ystep+48(FP), SI
+	SHLQ   $0x02, SI
+	IMUL3Q $0x04, SI, SI
+	ADDQ   SI, y+0(FP)
+	IMUL3Q $0x08, DX, SI
+	ADDQ   SI, x+8(FP)
+	SUBQ   $0x04, rows+40(FP)
+	JMP    rows
+
+row:
+	CMPQ rows+40(FP), $0x00
+	JE   end
+	MOVQ y+0(FP), SI
+	MOVQ x+8(FP), DI
+	MOVQ n+32(FP), R8
+	CMPQ R8, $0x10
+	JL   below1x16
+
+one1x16:
+	TESTQ   R8, R8
+	JLE     done1
+	MOVQ    R8, R9
+	XORQ    R10, R10
+	SUBQ    $0x10, R9
+	CMOVQGT R10, R9
+	LEAQ    (DI)(R9*4), DI
+	LEAQ    (SI)(R9*4), SI
+	SUBQ    R9, R8
+	VPXORD  Z18, Z18, Z18
+	XORQ    R9, R9
+
+by1x16x1:
+	MOVLQSX      (CX)(R9*4), R10
+	LEAQ         (DI)(R10*4), R10
+	LEAQ         (R10)(DX*4), R11
+	VBROADCASTSS (AX)(R9*4), Z0
+	VBROADCASTSS 20(AX)(R9*4), Z1
+	VBROADCASTSS 40(AX)(R9*4), Z2
+	VBROADCASTSS 60(AX)(R9*4), Z3
+	VBROADCASTSS 80(AX)(R9*4), Z4
+	VFMADD231PS  (R10), Z0, Z18
+	VFMADD231PS  (R10)(DX*1), Z1, Z18
+	VFMADD231PS  (R10)(DX*2), Z2, Z18
+	VFMADD231PS  (R10)(BX*1), Z3, Z18
+	VFMADD231PS  (R11), Z4, Z18
+	INCQ         R9
+	CMPQ         R9, $0x05
+	JL           by1x16x1
+	MOVQ         ystep+48(FP), R9
+	MOVQ         SI, R9
+	VMOVUPS      Z18, (R9)
+	ADDQ         $0x00000040, DI
+	ADDQ         $0x00000040, SI
+	SUBQ         $0x00000010, R8
+	JMP          one1x16
+
+below1x16:
+	CMPQ R8, $0x08
+	JL   below1x8
+
+one1x8:
+	TESTQ   R8, R8
+	JLE     done1
+	MOVQ    R8, R9
+	XORQ    R10, R10
+	SUBQ    $0x08, R9
+	CMOVQGT R10, R9
+	LEAQ    (DI)(R9*4), DI
+	LEAQ    (SI)(R9*4), SI
+	SUBQ    R9, R8
+	VXORPS  Y0, Y0, Y0
+	XORQ    R9, R9
+
+by1x8x1:
+	MOVLQSX      (CX)(R9*4), R10
+	LEAQ         (DI)(R10*4), R10
+	LEAQ         (R10)(DX*4), R11
+	VBROADCASTSS (AX)(R9*4), Y1
+	VBROADCASTSS 20(AX)(R9*4), Y2
+	VBROADCASTSS 40(AX)(R9*4), Y3
+	VBROADCASTSS 60(AX)(R9*4), Y4
+	VBROADCASTSS 80(AX)(R9*4), Y5
+	VFMADD231PS  (R10), Y1, Y0
+	VFMADD231PS  (R10)(DX*1), Y2, Y0
+	VFMADD231PS  (R10)(DX*2), Y3, Y0
+	VFMADD231PS  (R10)(BX*1), Y4, Y0
+	VFMADD231PS  (R11), Y5, Y0
+	INCQ         R9
+	CMPQ         R9, $0x05
+	JL           by1x8x1
+	MOVQ         ystep+48(FP), R9
+	MOVQ         SI, R9
+	VMOVUPS      Y0, (R9)
+	ADDQ         $0x00000020, DI
+	ADDQ         $0x00000020, SI
+	SUBQ         $0x00000008, R8
+	JMP          one1x8
+
+below1x8:
+	CMPQ R8, $0x04
+	JL   below1x4
+
+one1x4:
+	TESTQ   R8, R8
+	JLE     done1
+	MOVQ    R8, R9
+	XORQ    R10, R10
+	SUBQ    $0x04, R9
+	CMOVQGT R10, R9
+	LEAQ    (DI)(R9*4), DI
+	LEAQ    (SI)(R9*4), SI
+	SUBQ    R9, R8
+	VXORPS  X0, X0, X0
+	XORQ    R9, R9
+
+by1x4x1:
+	MOVLQSX      (CX)(R9*4), R10
+	LEAQ         (DI)(R10*4), R10
+	LEAQ         (R10)(DX*4), R11
+	VBROADCASTSS (AX)(R9*4), X1
+	VBROADCASTSS 20(AX)(R9*4), X2
+	VBROADCASTSS 40(AX)(R9*4), X3
+	VBROADCASTSS 60(AX)(R9*4), X4
+	VBROADCASTSS 80(AX)(R9*4), X5
+	VFMADD231PS  (R10), X1, X0
+	VFMADD231PS  (R10)(DX*1), X2, X0
+	VFMADD231PS  (R10)(DX*2), X3, X0
+	VFMADD231PS  (R10)(BX*1), X4, X0
+	VFMADD231PS  (R11), X5, X0
+	INCQ         R9
+	CMPQ         R9, $0x05
+	JL           by1x4x1
+	MOVQ         ystep+48(FP), R9
+	MOVQ         SI, R9
+	VMOVUPS      X0, (R9)
+	ADDQ         $0x00000010, DI
+	ADDQ         $0x00000010, SI
+	SUBQ         $0x00000004, R8
+	JMP          one1x4
+
+below1x4:
+one1x1:
+	TESTQ  R8, R8
+	JLE    done1
+	VXORPS X0, X0, X0
+	XORQ   R9, R9
+
+by1x1x1:
+	MOVLQSX     (CX)(R9*4), R10
+	LEAQ        (DI)(R10*4), R10
+	LEAQ        (R10)(DX*4), R11
+	VMOVSS      (AX)(R9*4), X1
+	VMOVSS      20(AX)(R9*4), X2
+	VMOVSS      40(AX)(R9*4), X3
+	VMOVSS      60(AX)(R9*4), X4
+	VMOVSS      80(AX)(R9*4), X5
+	VFMADD231SS (R10), X1, X0
+	VFMADD231SS (R10)(DX*1), X2, X0
+	VFMADD231SS (R10)(DX*2), X3, X0
+	VFMADD231SS (R10)(BX*1), X4, X0
+	VFMADD231SS (R11), X5, X0
+	INCQ        R9
+	CMPQ        R9, $0x05
+	JL          by1x1x1
+	MOVQ        ystep+48(FP), R9
+	MOVQ        SI, R9
+	VMOVSS      X0, (R9)
+	ADDQ        $0x00000004, DI
+	ADDQ        $0x00000004, SI
+	SUBQ        $0x00000001, R8
+	JMP         one1x1
+
+done1:
+	MOVQ   ystep+48(FP), SI
+	SHLQ   $0x02, SI
+	ADDQ   SI, y+0(FP)
+	IMUL3Q $0x02, DX, SI
+	ADDQ   SI, x+8(FP)
+	SUBQ   $0x01, rows+40(FP)
+	JMP    row
+
+end:
+	VZEROUPPER
+	RET
+
+// func filter7AVX512(y *float32, x *float32, w *float32, offsets *int32, n int, rows int, ystep int, xstep int)
+// Requires: AVX, AVX512F, CMOV, FMA3
+TEXT ·filter7AVX512(SB), $0-64
+	MOVQ w+16(FP), AX
+	MOVQ offsets+24(FP), CX
+	MOVQ xstep+56(FP), DX
+	SHLQ $0x02, DX
+	LEAQ (DX)(DX*2), BX
+
+rows:
+	CMPQ rows+40(FP), $0x04
+	JL   row
+	MOVQ y+0(FP), SI
+	MOVQ x+8(FP), DI
+	MOVQ n+32(FP), R8
+	CMPQ R8, $0x10
+	JL   below4x16
+
+pair4x16:
+	CMPQ   R8, $0x20
+	JL     one4x16
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	XORQ   R9, R9
+
+by4x16x2:
+	MOVLQSX      (CX)(R9*4), R10
+	LEAQ         (DI)(R10*4), R10
+	LEAQ         (R10)(DX*4), R11
+	LEAQ         (R11)(DX*4), R12
+	VBROADCASTSS (AX)(R9*4), Z8
+	VBROADCASTSS 28(AX)(R9*4), Z9
+	VBROADCASTSS 56(AX)(R9*4), Z10
+	VBROADCASTSS 84(AX)(R9*4), Z11
+	VBROADCASTSS 112(AX)(R9*4), Z12
+	VBROADCASTSS 140(AX)(R9*4), Z13
+	VBROADCASTSS 168(AX)(R9*4), Z14
+	VFMADD231PS  (R10), Z8, Z0
+	VFMADD231PS  64(R10), Z8, Z1
+	VMOVUPS      (R10)(DX*1), Z15
+	VFMADD231PS  Z15, Z9, Z0
+	VFMADD231PS  Z15, Z8, Z2
+	VMOVUPS      64(R10)(DX*1), Z15
+	VFMADD231PS  Z15, Z9, Z1
+	VFMADD231PS  Z15, Z8, Z3
+	VMOVUPS      (R10)(DX*2), Z15
+	VFMADD231PS  Z15, Z10, Z0
+	VFMADD231PS  Z15, Z9, Z2
+	VFMADD231PS  Z15, Z8, Z4
+	VMOVUPS      64(R10)(DX*2), Z15
+	VFMADD231PS  Z15, Z10, Z1
+	VFMADD231PS  Z15, Z9, Z3
+	VFMADD231PS  Z15, Z8, Z5
+	VMOVUPS      (R10)(BX*1), Z15
+	VFMADD231PS  Z15, Z11, Z0
+	VFMADD231PS  Z15, Z10, Z2
+	VFMADD231PS  Z15, Z9, Z4
+	VFMADD231PS  Z15, Z8, Z6
+	VMOVUPS      64(R10)(BX*1), Z15
+	VFMADD231PS  Z15, Z11, Z1
+	VFMADD231PS  Z15, Z10, Z3
+	VFMADD231PS  Z15, Z9, Z5
+	VFMADD231PS  Z15, Z8, Z7
+	VMOVUPS      (R11), Z8
+	VFMADD231PS  Z8, Z12, Z0
+	VFMADD231PS  Z8, Z11, Z2
+	VFMADD231PS  Z8, Z10, Z4
+	VFMADD231PS  Z8, Z9, Z6
+	VMOVUPS      64(R11), Z8
+	VFMADD231PS  Z8, Z12, Z1
+	VFMADD231PS  Z8, Z11, Z3
+	VFMADD231PS  Z8, Z10, Z5
+	VFMADD231PS  Z8, Z9, Z7
+	VMOVUPS      (R11)(DX*1), Z8
+	VFMADD231PS  Z8, Z13, Z0
+	VFMADD231PS  Z8, Z12, Z2
+	VFMADD231PS  Z8, Z11, Z4
+	VFMADD231PS  Z8, Z10, Z6
+	VMOVUPS      64(R11)(DX*1), Z8
+	VFMADD231PS  Z8, Z13, Z1
+	VFMADD231PS  Z8, Z12, Z3
+	VFMADD231PS  Z8, Z11, Z5
+	VFMADD231PS  Z8, Z10, Z7
+	VMOVUPS      (R11)(DX*2), Z8
+	VFMADD231PS  Z8, Z14, Z0
+	VFMADD231PS  Z8, Z13, Z2
+	VFMADD231PS  Z8, Z12, Z4
+	VFMADD231PS  Z8, Z11, Z6
+	VMOVUPS      64(R11)(DX*2), Z8
+	VFMADD231PS  Z8, Z14, Z1
+	VFMADD231PS  Z8, Z13, Z3
+	VFMADD231PS  Z8, Z12, Z5
+	VFMADD231PS  Z8, Z11, Z7
+	VMOVUPS      (R11)(BX*1), Z8
+	VFMADD231PS  Z8, Z14, Z2
+	VFMADD231PS  Z8, Z13, Z4
+	VFMADD231PS  Z8, Z12, Z6
+	VMOVUPS      64(R11)(BX*1), Z8
+	VFMADD231PS  Z8, Z14, Z3
+	VFMADD231PS  Z8, Z13, Z5
+	VFMADD231PS  Z8, Z12, Z7
+	VMOVUPS      (R12), Z8
+	VFMADD231PS  Z8, Z14, Z4
+	VFMADD231PS  Z8, Z13, Z6
+	VMOVUPS      64(R12), Z8
+	VFMADD231PS  Z8, Z14, Z5
+	VFMADD231PS  Z8, Z13, Z7
+	VFMADD231PS  (R12)(DX*1), Z14, Z6
+	VFMADD231PS  64(R12)(DX*1), Z14, Z7
+	INCQ         R9
+	CMPQ         R9, $0x07
+	JL           by4x16x2
+	MOVQ         ystep+48(FP), R10
+	MOVQ         SI, R9
+	VMOVUPS      Z0, (R9)
+	VMOVUPS      Z1, 64(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Z2, (R9)
+	VMOVUPS      Z3, 64(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Z4, (R9)
+	VMOVUPS      Z5, 64(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Z6, (R9)
+	VMOVUPS      Z7, 64(R9)
+	ADDQ         $0x00000080, DI
+	ADDQ         $0x00000080, SI
+	SUBQ         $0x00000020, R8
+	JMP          pair4x16
+
+one4x16:
+	TESTQ   R8, R8
+	JLE     done4
+	MOVQ    R8, R9
+	XORQ    R10, R10
+	SUBQ    $0x10, R9
+	CMOVQGT R10, R9
+	LEAQ    (DI)(R9*4), DI
+	LEAQ    (SI)(R9*4), SI
+	SUBQ    R9, R8
+	VPXORD  Z16, Z16, Z16
+	VPXORD  Z17, Z17, Z17
+	VPXORD  Z18, Z18, Z18
+	VPXORD  Z19, Z19, Z19
+	XORQ    R9, R9
+
+by4x16x1:
+	MOVLQSX      (CX)(R9*4), R10
+	LEAQ         (DI)(R10*4), R10
+	LEAQ         (R10)(DX*4), R11
+	LEAQ         (R11)(DX*4), R12
+	VBROADCASTSS (AX)(R9*4), Z8
+	VBROADCASTSS 28(AX)(R9*4), Z9
+	VBROADCASTSS 56(AX)(R9*4), Z10
+	VBROADCASTSS 84(AX)(R9*4), Z11
+	VBROADCASTSS 112(AX)(R9*4), Z12
+	VBROADCASTSS 140(AX)(R9*4), Z13
+	VBROADCASTSS 168(AX)(R9*4), Z14
+	VFMADD231PS  (R10), Z8, Z16
+	VMOVUPS      (R10)(DX*1), Z15
+	VFMADD231PS  Z15, Z9, Z16
+	VFMADD231PS  Z15, Z8, Z17
+	VMOVUPS      (R10)(DX*2), Z15
+	VFMADD231PS  Z15, Z10, Z16
+	VFMADD231PS  Z15, Z9, Z17
+	VFMADD231PS  Z15, Z8, Z18
+	VMOVUPS      (R10)(BX*1), Z15
+	VFMADD231PS  Z15, Z11, Z16
+	VFMADD231PS  Z15, Z10, Z17
+	VFMADD231PS  Z15, Z9, Z18
+	VFMADD231PS  Z15, Z8, Z19
+	VMOVUPS      (R11), Z8
+	VFMADD231PS  Z8, Z12, Z16
+	VFMADD231PS  Z8, Z11, Z17
+	VFMADD231PS  Z8, Z10, Z18
+	VFMADD231PS  Z8, Z9, Z19
+	VMOVUPS      (R11)(DX*1), Z8
+	VFMADD231PS  Z8, Z13, Z16
+	VFMADD231PS  Z8, Z12, Z17
+	VFMADD231PS  Z8, Z11, Z18
+	VFMADD231PS  Z8, Z10, Z19
+	VMOVUPS      (R11)(DX*2), Z8
+	VFMADD231PS  Z8, Z14, Z16
+	VFMADD231PS  Z8, Z13, Z17
+	VFMADD231PS  Z8, Z12, Z18
+	VFMADD231PS  Z8, Z11, Z19
+	VMOVUPS      (R11)(BX*1), Z8
+	VFMADD231PS  Z8, Z14, Z17
+	VFMADD231PS  Z8, Z13, Z18
+	VFMADD231PS  Z8, Z12, Z19
+	VMOVUPS      (R12), Z8
+	VFMADD231PS  Z8, Z14, Z18
+	VFMADD231PS  Z8, Z13, Z19
+	VFMADD231PS  (R12)(DX*1), Z14, Z19
+	INCQ         R9
+	CMPQ         R9, $0x07
+	JL           by4x16x1
+	MOVQ         ystep+48(FP), R10
+	MOVQ         SI, R9
+	VMOVUPS      Z16, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Z17, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Z18, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Z19, (R9)
+	ADDQ         $0x00000040, DI
+	ADDQ         $0x00000040, SI
+	SUBQ         $0x00000010, R8
+	JMP          one4x16
+
+below4x16:
+	CMPQ R8, $0x08
+	JL   below4x8
+
+pair4x8:
+	CMPQ   R8, $0x10
+	JL     one4x8
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	VXORPS Y12, Y12, Y12
+	VXORPS Y13, Y13, Y13
+	VXORPS Y14, Y14, Y14
+	VXORPS Y15, Y15, Y15
+	XORQ   R9, R9
+
+by4x8x2:
+	MOVLQSX      (CX)(R9*4), R10
+	LEAQ         (DI)(R10*4), R10
+	LEAQ         (R10)(DX*4), R11
+	LEAQ         (R11)(DX*4), R12
+	VBROADCASTSS (AX)(R9*4), Y21
+	VBROADCASTSS 28(AX)(R9*4), Y22
+	VBROADCASTSS 56(AX)(R9*4), Y23
+	VBROADCASTSS 84(AX)(R9*4), Y24
+	VBROADCASTSS 112(AX)(R9*4), Y25
+	VBROADCASTSS 140(AX)(R9*4), Y26
+	VBROADCASTSS 168(AX)(R9*4), Y27
+	VFMADD231PS  (R10), Y21, Y8
+	VFMADD231PS  32(R10), Y21, Y9
+	VMOVUPS      (R10)(DX*1), Y28
+	VFMADD231PS  Y28, Y22, Y8
+	VFMADD231PS  Y28, Y21, Y10
+	VMOVUPS      32(R10)(DX*1), Y28
+	VFMADD231PS  Y28, Y22, Y9
+	VFMADD231PS  Y28, Y21, Y11
+	VMOVUPS      (R10)(DX*2), Y28
+	VFMADD231PS  Y28, Y23, Y8
+	VFMADD231PS  Y28, Y22, Y10
+	VFMADD231PS  Y28, Y21, Y12
+	VMOVUPS      32(R10)(DX*2), Y28
+	VFMADD231PS  Y28, Y23, Y9
+	VFMADD231PS  Y28, Y22, Y11
+	VFMADD231PS  Y28, Y21, Y13
+	VMOVUPS      (R10)(BX*1), Y28
+	VFMADD231PS  Y28, Y24, Y8
+	VFMADD231PS  Y28, Y23, Y10
+	VFMADD231PS  Y28, Y22, Y12
+	VFMADD231PS  Y28, Y21, Y14
+	VMOVUPS      32(R10)(BX*1), Y28
+	VFMADD231PS  Y28, Y24, Y9
+	VFMADD231PS  Y28, Y23, Y11
+	VFMADD231PS  Y28, Y22, Y13
+	VFMADD231PS  Y28, Y21, Y15
+	VMOVUPS      (R11), Y21
+	VFMADD231PS  Y21, Y25, Y8
+	VFMADD231PS  Y21, Y24, Y10
+	VFMADD231PS  Y21, Y23, Y12
+	VFMADD231PS  Y21, Y22, Y14
+	VMOVUPS      32(R11), Y21
+	VFMADD231PS  Y21, Y25, Y9
+	VFMADD231PS  Y21, Y24, Y11
+	VFMADD231PS  Y21, Y23, Y13
+	VFMADD231PS  Y21, Y22, Y15
+	VMOVUPS      (R11)(DX*1), Y21
+	VFMADD231PS  Y21, Y26, Y8
+	VFMADD231PS  Y21, Y25, Y10
+	VFMADD231PS  Y21, Y24, Y12
+	VFMADD231PS  Y21, Y23, Y14
+	VMOVUPS      32(R11)(DX*1), Y21
+	VFMADD231PS  Y21, Y26, Y9
+	VFMADD231PS  Y21, Y25, Y11
+	VFMADD231PS  Y21, Y24, Y13
+	VFMADD231PS  Y21, Y23, Y15
+	VMOVUPS      (R11)(DX*2), Y21
+	VFMADD231PS  Y21, Y27, Y8
+	VFMADD231PS  Y21, Y26, Y10
+	VFMADD231PS  Y21, Y25, Y12
+	VFMADD231PS  Y21, Y24, Y14
+	VMOVUPS      32(R11)(DX*2), Y21
+	VFMADD231PS  Y21, Y27, Y9
+	VFMADD231PS  Y21, Y26, Y11
+	VFMADD231PS  Y21, Y25, Y13
+	VFMADD231PS  Y21, Y24, Y15
+	VMOVUPS      (R11)(BX*1), Y21
+	VFMADD231PS  Y21, Y27, Y10
+	VFMADD231PS  Y21, Y26, Y12
+	VFMADD231PS  Y21, Y25, Y14
+	VMOVUPS      32(R11)(BX*1), Y21
+	VFMADD231PS  Y21, Y27, Y11
+	VFMADD231PS  Y21, Y26, Y13
+	VFMADD231PS  Y21, Y25, Y15
+	VMOVUPS      (R12), Y21
+	VFMADD231PS  Y21, Y27, Y12
+	VFMADD231PS  Y21, Y26, Y14
+	VMOVUPS      32(R12), Y21
+	VFMADD231PS  Y21, Y27, Y13
+	VFMADD231PS  Y21, Y26, Y15
+	VFMADD231PS  (R12)(DX*1), Y27, Y14
+	VFMADD231PS  32(R12)(DX*1), Y27, Y15
+	INCQ         R9
+	CMPQ         R9, $0x07
+	JL           by4x8x2
+	MOVQ         ystep+48(FP), R10
+	MOVQ         SI, R9
+	VMOVUPS      Y8, (R9)
+	VMOVUPS      Y9, 32(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Y10, (R9)
+	VMOVUPS      Y11, 32(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Y12, (R9)
+	VMOVUPS      Y13, 32(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Y14, (R9)
+	VMOVUPS      Y15, 32(R9)
+	ADDQ         $0x00000040, DI
+	ADDQ         $0x00000040, SI
+	SUBQ         $0x00000010, R8
+	JMP          pair4x8
+
+one4x8:
+	TESTQ   R8, R8
+	JLE     done4
+	MOVQ    R8, R9
+	XORQ    R10, R10
+	SUBQ    $0x08, R9
+	CMOVQGT R10, R9
+	LEAQ    (DI)(R9*4), DI
+	LEAQ    (SI)(R9*4), SI
+	SUBQ    R9, R8
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y9, Y9, Y9
+	VXORPS  Y10, Y10, Y10
+	VXORPS  Y11, Y11, Y11
+	XORQ    R9, R9
+
+by4x8x1:
+	MOVLQSX      (CX)(R9*4), R10
+	LEAQ         (DI)(R10*4), R10
+	LEAQ         (R10)(DX*4), R11
+	LEAQ         (R11)(DX*4), R12
+	VBROADCASTSS (AX)(R9*4), Y12
+	VBROADCASTSS 28(AX)(R9*4), Y13
+	VBROADCASTSS 56(AX)(R9*4), Y14
+	VBROADCASTSS 84(AX)(R9*4), Y15
+	VBROADCASTSS 112(AX)(R9*4), Y21
+	VBROADCASTSS 140(AX)(R9*4), Y22
+	VBROADCASTSS 168(AX)(R9*4), Y23
+	VFMADD231PS  (R10), Y12, Y8
+	VMOVUPS      (R10)(DX*1), Y24
+	VFMADD231PS  Y24, Y13, Y8
+	VFMADD231PS  Y24, Y12, Y9
+	VMOVUPS      (R10)(DX*2), Y24
+	VFMADD231PS  Y24, Y14, Y8
+	VFMADD231PS  Y24, Y13, Y9
+	VFMADD231PS  Y24, Y12, Y10
+	VMOVUPS      (R10)(BX*1), Y24
+	VFMADD231PS  Y24, Y15, Y8
+	VFMADD231PS  Y24, Y14, Y9
+	VFMADD231PS  Y24, Y13, Y10
+	VFMADD231PS  Y24, Y12, Y11
+	VMOVUPS      (R11), Y12
+	VFMADD231PS  Y12, Y21, Y8
+	VFMADD231PS  Y12, Y15, Y9
+	VFMADD231PS  Y12, Y14, Y10
+	VFMADD231PS  Y12, Y13, Y11
+	VMOVUPS      (R11)(DX*1), Y12
+	VFMADD231PS  Y12, Y22, Y8
+	VFMADD231PS  Y12, Y21, Y9
+	VFMADD231PS  Y12, Y15, Y10
+	VFMADD231PS  Y12, Y14, Y11
+	VMOVUPS      (R11)(DX*2), Y12
+	VFMADD231PS  Y12, Y23, Y8
+	VFMADD231PS  Y12, Y22, Y9
+	VFMADD231PS  Y12, Y21, Y10
+	VFMADD231PS  Y12, Y15, Y11
+	VMOVUPS      (R11)(BX*1), Y12
+	VFMADD231PS  Y12, Y23, Y9
+	VFMADD231PS  Y12, Y22, Y10
+	VFMADD231PS  Y12, Y21, Y11
+	VMOVUPS      (R12), Y12
+	VFMADD231PS  Y12, Y23, Y10
+	VFMADD231PS  Y12, Y22, Y11
+	VFMADD231PS  (R12)(DX*1), Y23, Y11
+	INCQ         R9
+	CMPQ         R9, $0x07
+	JL           by4x8x1
+	MOVQ         ystep+48(FP), R10
+	MOVQ         SI, R9
+	VMOVUPS      Y8, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Y9, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Y10, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      Y11, (R9)
+	ADDQ         $0x00000020, DI
+	ADDQ         $0x00000020, SI
+	SUBQ         $0x00000008, R8
+	JMP          one4x8
+
+below4x8:
+	CMPQ R8, $0x04
+	JL   below4x4
+
+pair4x4:
+	CMPQ   R8, $0x08
+	JL     one4x4
+	VXORPS X8, X8, X8
+	VXORPS X9, X9, X9
+	VXORPS X10, X10, X10
+	VXORPS X11, X11, X11
+	VXORPS X12, X12, X12
+	VXORPS X13, X13, X13
+	VXORPS X14, X14, X14
+	VXORPS X15, X15, X15
+	XORQ   R9, R9
+
+by4x4x2:
+	MOVLQSX      (CX)(R9*4), R10
+	LEAQ         (DI)(R10*4), R10
+	LEAQ         (R10)(DX*4), R11
+	LEAQ         (R11)(DX*4), R12
+	VBROADCASTSS (AX)(R9*4), X21
+	VBROADCASTSS 28(AX)(R9*4), X22
+	VBROADCASTSS 56(AX)(R9*4), X23
+	VBROADCASTSS 84(AX)(R9*4), X24
+	VBROADCASTSS 112(AX)(R9*4), X25
+	VBROADCASTSS 140(AX)(R9*4), X26
+	VBROADCASTSS 168(AX)(R9*4), X27
+	VFMADD231PS  (R10), X21, X8
+	VFMADD231PS  16(R10), X21, X9
+	VMOVUPS      (R10)(DX*1), X28
+	VFMADD231PS  X28, X22, X8
+	VFMADD231PS  X28, X21, X10
+	VMOVUPS      16(R10)(DX*1), X28
+	VFMADD231PS  X28, X22, X9
+	VFMADD231PS  X28, X21, X11
+	VMOVUPS      (R10)(DX*2), X28
+	VFMADD231PS  X28, X23, X8
+	VFMADD231PS  X28, X22, X10
+	VFMADD231PS  X28, X21, X12
+	VMOVUPS      16(R10)(DX*2), X28
+	VFMADD231PS  X28, X23, X9
+	VFMADD231PS  X28, X22, X11
+	VFMADD231PS  X28, X21, X13
+	VMOVUPS      (R10)(BX*1), X28
+	VFMADD231PS  X28, X24, X8
+	VFMADD231PS  X28, X23, X10
+	VFMADD231PS  X28, X22, X12
+	VFMADD231PS  X28, X21, X14
+	VMOVUPS      16(R10)(BX*1), X28
+	VFMADD231PS  X28, X24, X9
+	VFMADD231PS  X28, X23, X11
+	VFMADD231PS  X28, X22, X13
+	VFMADD231PS  X28, X21, X15
+	VMOVUPS      (R11), X21
+	VFMADD231PS  X21, X25, X8
+	VFMADD231PS  X21, X24, X10
+	VFMADD231PS  X21, X23, X12
+	VFMADD231PS  X21, X22, X14
+	VMOVUPS      16(R11), X21
+	VFMADD231PS  X21, X25, X9
+	VFMADD231PS  X21, X24, X11
+	VFMADD231PS  X21, X23, X13
+	VFMADD231PS  X21, X22, X15
+	VMOVUPS      (R11)(DX*1), X21
+	VFMADD231PS  X21, X26, X8
+	VFMADD231PS  X21, X25, X10
+	VFMADD231PS  X21, X24, X12
+	VFMADD231PS  X21, X23, X14
+	VMOVUPS      16(R11)(DX*1), X21
+	VFMADD231PS  X21, X26, X9
+	VFMADD231PS  X21, X25, X11
+	VFMADD231PS  X21, X24, X13
+	VFMADD231PS  X21, X23, X15
+	VMOVUPS      (R11)(DX*2), X21
+	VFMADD231PS  X21, X27, X8
+	VFMADD231PS  X21, X26, X10
+	VFMADD231PS  X21, X25, X12
+	VFMADD231PS  X21, X24, X14
+	VMOVUPS      16(R11)(DX*2), X21
+	VFMADD231PS  X21, X27, X9
+	VFMADD231PS  X21, X26, X11
+	VFMADD231PS  X21, X25, X13
+	VFMADD231PS  X21, X24, X15
+	VMOVUPS      (R11)(BX*1), X21
+	VFMADD231PS  X21, X27, X10
+	VFMADD231PS  X21, X26, X12
+	VFMADD231PS  X21, X25, X14
+	VMOVUPS      16(R11)(BX*1), X21
+	VFMADD231PS  X21, X27, X11
+	VFMADD231PS  X21, X26, X13
+	VFMADD231PS  X21, X25, X15
+	VMOVUPS      (R12), X21
+	VFMADD231PS  X21, X27, X12
+	VFMADD231PS  X21, X26, X14
+	VMOVUPS      16(R12), X21
+	VFMADD231PS  X21, X27, X13
+	VFMADD231PS  X21, X26, X15
+	VFMADD231PS  (R12)(DX*1), X27, X14
+	VFMADD231PS  16(R12)(DX*1), X27, X15
+	INCQ         R9
+	CMPQ         R9, $0x07
+	JL           by4x4x2
+	MOVQ         ystep+48(FP), R10
+	MOVQ         SI, R9
+	VMOVUPS      X8, (R9)
+	VMOVUPS      X9, 16(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      X10, (R9)
+	VMOVUPS      X11, 16(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      X12, (R9)
+	VMOVUPS      X13, 16(R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      X14, (R9)
+	VMOVUPS      X15, 16(R9)
+	ADDQ         $0x00000020, DI
+	ADDQ         $0x00000020, SI
+	SUBQ         $0x00000008, R8
+	JMP          pair4x4
+
+one4x4:
+	TESTQ   R8, R8
+	JLE     done4
+	MOVQ    R8, R9
+	XORQ    R10, R10
+	SUBQ    $0x04, R9
+	CMOVQGT R10, R9
+	LEAQ    (DI)(R9*4), DI
+	LEAQ    (SI)(R9*4), SI
+	SUBQ    R9, R8
+	VXORPS  X8, X8, X8
+	VXORPS  X9, X9, X9
+	VXORPS  X10, X10, X10
+	VXORPS  X11, X11, X11
+	XORQ    R9, R9
+
+by4x4x1:
+	MOVLQSX      (CX)(R9*4), R10
+	LEAQ         (DI)(R10*4), R10
+	LEAQ         (R10)(DX*4), R11
+	LEAQ         (R11)(DX*4), R12
+	VBROADCASTSS (AX)(R9*4), X12
+	VBROADCASTSS 28(AX)(R9*4), X13
+	VBROADCASTSS 56(AX)(R9*4), X14
+	VBROADCASTSS 84(AX)(R9*4), X15
+	VBROADCASTSS 112(AX)(R9*4), X21
+	VBROADCASTSS 140(AX)(R9*4), X22
+	VBROADCASTSS 168(AX)(R9*4), X23
+	VFMADD231PS  (R10), X12, X8
+	VMOVUPS      (R10)(DX*1), X24
+	VFMADD231PS  X24, X13, X8
+	VFMADD231PS  X24, X12, X9
+	VMOVUPS      (R10)(DX*2), X24
+	VFMADD231PS  X24, X14, X8
+	VFMADD231PS  X24, X13, X9
+	VFMADD231PS  X24, X12, X10
+	VMOVUPS      (R10)(BX*1), X24
+	VFMADD231PS  X24, X15, X8
+	VFMADD231PS  X24, X14, X9
+	VFMADD231PS  X24, X13, X10
+	VFMADD231PS  X24, X12, X11
+	VMOVUPS      (R11), X12
+	VFMADD231PS  X12, X21, X8
+	VFMADD231PS  X12, X15, X9
+	VFMADD231PS  X12, X14, X10
+	VFMADD231PS  X12, X13, X11
+	VMOVUPS      (R11)(DX*1), X12
+	VFMADD231PS  X12, X22, X8
+	VFMADD231PS  X12, X21, X9
+	VFMADD231PS  X12, X15, X10
+	VFMADD231PS  X12, X14, X11
+	VMOVUPS      (R11)(DX*2), X12
+	VFMADD231PS  X12, X23, X8
+	VFMADD231PS  X12, X22, X9
+	VFMADD231PS  X12, X21, X10
+	VFMADD231PS  X12, X15, X11
+	VMOVUPS      (R11)(BX*1), X12
+	VFMADD231PS  X12, X23, X9
+	VFMADD231PS  X12, X22, X10
+	VFMADD231PS  X12, X21, X11
+	VMOVUPS      (R12), X12
+	VFMADD231PS  X12, X23, X10
+	VFMADD231PS  X12, X22, X11
+	VFMADD231PS  (R12)(DX*1), X23, X11
+	INCQ         R9
+	CMPQ         R9, $0x07
+	JL           by4x4x1
+	MOVQ         ystep+48(FP), R10
+	MOVQ         SI, R9
+	VMOVUPS      X8, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      X9, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      X10, (R9)
+	LEAQ         (R9)(R10*4), R9
+	VMOVUPS      X11, (R9)
+	ADDQ         $0x00000010, DI
+	ADDQ         $0x00000010, SI
+	SUBQ         $0x00000004, R8
+	JMP          one4x4
+
+below4x4:
+one4x1:
+	TESTQ  R8, R8
+	JLE    done4
+	VXORPS X8, X8, X8
+	VXORPS X9, X9, X9
+	VXORPS X10, X10, X10
+	VXORPS X11, X11, X11
+	XORQ   R9, R9
+
+by4x1x1:
+	MOVLQSX     (CX)(R9*4), R10
+	LEAQ        (DI)(R10*4), R10
+	LEAQ        (R10)(DX*4), R11
+	LEAQ        (R11)(DX*4), R12
+	VMOVSS      (AX)(R9*4), X12
+	VMOVSS      28(AX)(R9*4), X13
+	VMOVSS      56(AX)(R9*4), X14
+	VMOVSS      84(AX)(R9*4), X15
+	VMOVSS      112(AX)(R9*4), X21
+	VMOVSS      140(AX)(R9*4), X22
+	VMOVSS      168(AX)(R9*4), X23
+	VFMADD231SS (R10), X12, X8
+	VMOVSS      (R10)(DX*1), X24
+	VFMADD231SS X24, X13, X8
+	VFMADD231SS X24, X12, X9
+	VMOVSS      (R10)(DX*2), X24
+	VFMADD231SS X24, X14, X8
+	VFMADD231SS X24, X13, X9
+	VFMADD231SS X24, X12, X10
+	VMOVSS      (R10)(BX*1), X24
+	VFMADD231SS X24, X15, X8
+	VFMADD231SS X24, X14, X9
+	VFMADD231SS X24, X13, X10
+	VFMADD231SS X24, X12, X11
+	VMOVSS      (R11), X12
+	VFMADD231SS X12, X21, X8
+	VFMADD231SS X12, X15, X9
+	VFMADD231SS X12, X14, X10
+	VFMADD231SS X12, X13, X11
+	VMOVSS      (R11)(DX*1), X12
+	VFMADD231SS X12, X22, X8
+	VFMADD231SS X12, X21, X9
+	VFMADD231SS X12, X15, X10
+	VFMADD231SS X12, X14, X11
+	VMOVSS      (R11)(DX*2), X12
+	VFMADD231SS X12, X23, X8
+	VFMADD231SS X12, X22, X9
+	VFMADD231SS X12, X21, X10
+	VFMADD231SS X12, X15, X11
+	VMOVSS      (R11)(BX*1), X12
+	VFMADD231SS X12, X23, X9
+	VFMADD231SS X12, X22, X10
+	VFMADD231SS X12, X21, X11
+	VMOVSS      (R12), X12
+	VFMADD231SS X12, X23, X10
+	VFMADD231SS X12, X22, X11
+	VFMADD231SS (R12)(DX*1), X23, X11
+	INCQ        R9
+	CMPQ        R9, $0x07
+	JL          by4x1x1
+	MOVQ        ystep+48(FP), R10
+	MOVQ        SI, R9
+	VMOVSS      X8, (R9)
+	LEAQ        (R9)(R10*4), R9
+	VMOVSS      X9, (R9)
+	LEAQ        (R9)(R10*4), R9
+	VMOVSS      X10, (R9)
+	LEAQ        (R9)(R10*4), R9
+	VMOVSS      X11, (R9)
+	ADDQ        $0x00000004, DI
+	ADDQ        $0x00000004, SI
+	SUBQ        $0x00000001, R8
+	JMP         one4x1
+
+done4:
+	MOVQ   ystep+48(FP), SI
+	SHLQ   $0x02, SI
+	IMUL3Q $0x04, SI, SI
+	ADDQ   SI, y+0(FP)
+	IMUL3Q $0x04, DX, SI
+	ADDQ   SI, x+8(FP)
+	SUBQ   $0x04, rows+40(FP)
+	JMP    rows
+
+row:
+	CMPQ rows+40(FP), $0x00
+	JE   end
+	MOVQ y+0(FP), SI
+	MOVQ x+8(FP), DI
+	MOVQ n+32(FP), R8
+	CMPQ R8, $0x10
+	JL   below1x16
+
+one1x16:
+	TESTQ   R8, R8
+	JLE     done1
+	MOVQ    R8, R9
+	XORQ    R10, R10
+	SUBQ    $0x10, R9
+	CMOVQGT R10, R9
+	LEAQ    (DI)(R9*4), DI
+	LEAQ    (SI)(R9*4), SI
+	SUBQ    R9, R8
+	VPXORD  Z20, Z20, Z20
+	XORQ    R9, R9
+
+by1x16x1:
+	MOVLQSX      (CX)(R9*4), R10
+	LEAQ         (DI)(R10*4), R10
+	LEAQ         (R10)(DX*4), R11
+	VBROADCASTSS (AX)(R9*4), Z0
+	VBROADCASTSS 28(AX)(R9*4), Z1
+	VBROADCASTSS 56(AX)(R9*4), Z2
+	VBROADCASTSS 84(AX)(R9*4), Z3
+	VBROADCASTSS 112(AX)(R9*4), Z4
+	VBROADCASTSS 140(AX)(R9*4), Z5
+	VBROADCASTSS 168(AX)(R9*4), Z6
+	VFMADD231PS  (R10), Z0, Z20
+	VFMADD231PS  (R10)(DX*1), Z1, Z20
+	VFMADD231PS  (R10)(DX*2), Z2, Z20
+	VFMADD231PS  (R10)(BX*1), Z3, Z20
+	VFMADD231PS  (R11), Z4, Z20
+	VFMADD231PS  (R11)(DX*1), Z5, Z20
+	VFMADD231PS  (R11)(DX*2), Z6, Z20
+	INCQ         R9
+	CMPQ         R9, $0x07
+	JL           by1x16x1
+	MOVQ         ystep+48(FP), R9
+	MOVQ         SI, R9
+	VMOVUPS      Z20, (R9)
+	ADDQ         $0x00000040, DI
+	ADDQ         $0x00000040, SI
+	SUBQ         $0x00000010, R8
+	JMP          one1x16
+
+below1x16:
+	CMPQ R8, $0x08
+	JL   below1x8
+
+one1x8:
+	TESTQ   R8, R8
+	JLE     done1
+	MOVQ    R8, R9
+	XORQ    R10, R10
+	SUBQ    $0x08, R9
+	CMOVQGT R10, R9
+	LEAQ    (DI)(R9*4), DI
+	LEAQ    (SI)(R9*4), SI
+	SUBQ    R9, R8
+	VXORPS  Y0, Y0, Y0
+	XORQ    R9, R9
+
+by1x8x1:
+	MOVLQSX      (CX)(R9*4), R10
+	LEAQ         (DI)(R10*4), R10
+	LEAQ         (R10)(DX*4), R11
+	VBROADCASTSS (AX)(R9*4), Y1
+	VBROADCASTSS 28(AX)(R9*4), Y2
+	VBROADCASTSS 56(AX)(R9*4), Y3
+	VBROADCASTSS 84(AX)(R9*4), Y4
+	VBROADCASTSS 112(AX)(R9*4), Y5
+	VBROADCASTSS 140(AX)(R9*4), Y6
+	VBROADCASTSS 168(AX)(R9*4), Y7
+	VFMADD231PS  (R10), Y1, Y0
+	VFMADD231PS  (R10)(DX*1), Y2, Y0
+	VFMADD231PS  (R10)(DX*2), Y3, Y0
+	VFMADD231PS  (R10)(BX*1), Y4, Y0
+	VFMADD231PS  (R11), Y5, Y0
+	VFMADD231PS  (R11)(DX*1), Y6, Y0
+	VFMADD231PS  (R11)(DX*2), Y7, Y0
+	INCQ         R9
+	CMPQ         R9, $0x07
+	JL           by1x8x1
+	MOVQ         ystep+48(FP), R9
+	MOVQ         SI, R9
+	VMOVUPS      Y0, (R9)
+	ADDQ         $0x00000020, DI
+	ADDQ         $0x00000020, SI
+	SUBQ         $0x00000008, R8
+	JMP          one1x8
+
+below1x8:
+	CMPQ R8, $0x04
+	JL   below1x4
+
+one1x4:
+	TESTQ   R8, R8
+	JLE     done1
+	MOVQ    R8, R9
+	XORQ    R10, R10
+	SUBQ    $0x04, R9
+	CMOVQGT R10, R9
+	LEAQ    (DI)(R9*4), DI
+	LEAQ    (SI)(R9*4), SI
+	SUBQ    R9, R8
+	VXORPS  X0, X0, X0
+	XORQ    R9, R9
+
+by1x4x1:
+	MOVLQSX      (CX)(R9*4), R10
+	LEAQ         (DI)(R10*4), R10
+	LEAQ         (R10)(DX*4), R11
+	VBROADCASTSS (AX)(R9*4), X1
+	VBROADCASTSS 28(AX)(R9*4), X2
+	VBROADCASTSS 56(AX)(R9*4), X3
+	VBROADCASTSS 84(AX)(R9*4), X4
+	VBROADCASTSS 112(AX)(R9*4), X5
+	VBROADCASTSS 140(AX)(R9*4), X6
+	VBROADCASTSS 168(AX)(R9*4), X7
+	VFMADD231PS  (R10), X1, X0
+	VFMADD231PS  (R10)(DX*1), X2, X0
+	VFMADD231PS  (R10)(DX*2), X3, X0
+	VFMADD231PS  (R10)(BX*1), X4, X0
+	VFMADD231PS  (R11), X5, X0
+	VFMADD231PS  (R11)(DX*1), X6, X0
+	VFMADD231PS  (R11)(DX*2), X7, X0
+	INCQ         R9
+	CMPQ         R9, $0x07
+	JL           by1x4x1
+	MOVQ         ystep+48(FP), R9
+	MOVQ         SI, R9
+	VMOVUPS      X0, (R9)
+	ADDQ         $0x00000010, DI
+	ADDQ         $0x00000010, SI
+	SUBQ         $0x00000004, R8
+	JMP          one1x4
+
+below1x4:
+one1x1:
+	TESTQ  R8, R8
+	JLE    done1
+	VXORPS X0, X0, X0
+	XORQ   R9, R9
+
+by1x1x1:
+	MOVLQSX     (CX)(R9*4), R10
+	LEAQ        (DI)(R10*4), R10
+	LEAQ        (R10)(DX*4), R11
+	VMOVSS      (AX)(R9*4), X1
+	VMOVSS      28(AX)(R9*4), X2
+	VMOVSS      56(AX)(R9*4), X3
+	VMOVSS      84(AX)(R9*4), X4
+	VMOVSS      112(AX)(R9*4), X5
+	VMOVSS      140(AX)(R9*4), X6
+	VMOVSS      168(AX)(R9*4), X7
+	VFMADD231SS (R10), X1, X0
+	VFMADD231SS (R10)(DX*1), X2, X0
+	VFMADD231SS (R10)(DX*2), X3, X0
+	VFMADD231SS (R10)(BX*1), X4, X0
+	VFMADD231SS (R11), X5, X0
+	VFMADD231SS (R11)(DX*1), X6, X0
+	VFMADD231SS (R11)(DX*2), X7, X0
+	INCQ        R9
+	CMPQ        R9, $0x07
+	JL          by1x1x1
+	MOVQ        ystep+48(FP), R9
+	MOVQ        SI, R9
+	VMOVSS      X0, (R9)
+	ADDQ        $0x00000004, DI
+	ADDQ        $0x00000004, SI
+	SUBQ        $0x00000001, R8
+	JMP         one1x1
+
+done1:
+	MOVQ   ystep+48(FP), SI
+	SHLQ   $0x02, SI
+	ADDQ   SI, y+0(FP)
+	IMUL3Q $0x01, DX, SI
+	ADDQ   SI, x+8(FP)
+	SUBQ   $0x01, rows+40(FP)
+	JMP    row
+
+end:
 	VZEROUPPER
 	RET

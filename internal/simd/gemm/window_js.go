@@ -13,3 +13,13 @@ func taps(y, x, w []float32, offsets []int32, n, rows, ystep, xstep int) {
 	}
 	kernels.GemmTaps(&y[0], &x[0], &w[0], &offsets[0], len(offsets), n, rows, ystep, xstep)
 }
+
+func hasFilter(int, int) bool { return false }
+
+func filter(y, x, w []float32, offsets []int32, n, rows, ystep, xstep, stride int) {
+	filterGo(y, x, w, offsets, n, rows, ystep, xstep, stride)
+}
+
+func spreadLines(y, x []float32, n, rows, ystep, xstep, stride int) {
+	spreadLinesGo(y, x, n, rows, ystep, xstep, stride)
+}

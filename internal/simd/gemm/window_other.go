@@ -18,3 +18,13 @@ func taps(y, x, w []float32, offsets []int32, n, rows, ystep, xstep int) {
 		}
 	}
 }
+
+func hasFilter(int, int) bool { return false }
+
+func filter(y, x, w []float32, offsets []int32, n, rows, ystep, xstep, stride int) {
+	filterGo(y, x, w, offsets, n, rows, ystep, xstep, stride)
+}
+
+func spreadLines(y, x []float32, n, rows, ystep, xstep, stride int) {
+	spreadLinesGo(y, x, n, rows, ystep, xstep, stride)
+}

@@ -12,6 +12,16 @@ func gatherSSE(dst *float32, x *float32, offsets *int32, k int, width int, n int
 //go:noescape
 func tapsSSE(y *float32, x *float32, w *float32, offsets *int32, k int, n int, rows int, ystep int, xstep int)
 
+// spread1SSE sets y[r*ystep+j] = x[r*xstep+j] for j < n and r < rows; n and rows are not 0.
+//
+//go:noescape
+func spread1SSE(y *float32, x *float32, n int, rows int, ystep int, xstep int)
+
+// spread2SSE sets y[r*ystep+j] = x[r*xstep+2*j] for j < n and r < rows, reading no more of x; n and rows are not 0.
+//
+//go:noescape
+func spread2SSE(y *float32, x *float32, n int, rows int, ystep int, xstep int)
+
 // gatherAVX2 sets dst[p*width+j] = x[offsets[p]+j] for p < k and j < n; n is at most two vectors.
 //
 //go:noescape
@@ -22,6 +32,41 @@ func gatherAVX2(dst *float32, x *float32, offsets *int32, k int, width int, n in
 //go:noescape
 func tapsAVX2(y *float32, x *float32, w *float32, offsets *int32, k int, n int, rows int, ystep int, xstep int)
 
+// spread1AVX2 sets y[r*ystep+j] = x[r*xstep+j] for j < n and r < rows; n and rows are not 0.
+//
+//go:noescape
+func spread1AVX2(y *float32, x *float32, n int, rows int, ystep int, xstep int)
+
+// spread2AVX2 sets y[r*ystep+j] = x[r*xstep+2*j] for j < n and r < rows, reading no more of x; n and rows are not 0.
+//
+//go:noescape
+func spread2AVX2(y *float32, x *float32, n int, rows int, ystep int, xstep int)
+
+// filter3AVX2 sets y[r*ystep+j] to the sum of w[ky*3+kx]·x[(1*r+ky)*xstep+offsets[kx]+j] over kx < 3, and in it ky < 3, for j < n and r < rows.
+//
+//go:noescape
+func filter3AVX2(y *float32, x *float32, w *float32, offsets *int32, n int, rows int, ystep int, xstep int)
+
+// filter3by2AVX2 sets y[r*ystep+j] to the sum of w[ky*3+kx]·x[(2*r+ky)*xstep+offsets[kx]+j] over kx < 3, and in it ky < 3, for j < n and r < rows.
+//
+//go:noescape
+func filter3by2AVX2(y *float32, x *float32, w *float32, offsets *int32, n int, rows int, ystep int, xstep int)
+
+// filter5AVX2 sets y[r*ystep+j] to the sum of w[ky*5+kx]·x[(1*r+ky)*xstep+offsets[kx]+j] over kx < 5, and in it ky < 5, for j < n and r < rows.
+//
+//go:noescape
+func filter5AVX2(y *float32, x *float32, w *float32, offsets *int32, n int, rows int, ystep int, xstep int)
+
+// filter5by2AVX2 sets y[r*ystep+j] to the sum of w[ky*5+kx]·x[(2*r+ky)*xstep+offsets[kx]+j] over kx < 5, and in it ky < 5, for j < n and r < rows.
+//
+//go:noescape
+func filter5by2AVX2(y *float32, x *float32, w *float32, offsets *int32, n int, rows int, ystep int, xstep int)
+
+// filter7AVX2 sets y[r*ystep+j] to the sum of w[ky*7+kx]·x[(1*r+ky)*xstep+offsets[kx]+j] over kx < 7, and in it ky < 7, for j < n and r < rows.
+//
+//go:noescape
+func filter7AVX2(y *float32, x *float32, w *float32, offsets *int32, n int, rows int, ystep int, xstep int)
+
 // gatherAVX512 sets dst[p*width+j] = x[offsets[p]+j] for p < k and j < n; n is at most two vectors.
 //
 //go:noescape
@@ -31,3 +76,38 @@ func gatherAVX512(dst *float32, x *float32, offsets *int32, k int, width int, n 
 //
 //go:noescape
 func tapsAVX512(y *float32, x *float32, w *float32, offsets *int32, k int, n int, rows int, ystep int, xstep int)
+
+// spread1AVX512 sets y[r*ystep+j] = x[r*xstep+j] for j < n and r < rows; n and rows are not 0.
+//
+//go:noescape
+func spread1AVX512(y *float32, x *float32, n int, rows int, ystep int, xstep int)
+
+// spread2AVX512 sets y[r*ystep+j] = x[r*xstep+2*j] for j < n and r < rows, reading no more of x; n and rows are not 0.
+//
+//go:noescape
+func spread2AVX512(y *float32, x *float32, n int, rows int, ystep int, xstep int)
+
+// filter3AVX512 sets y[r*ystep+j] to the sum of w[ky*3+kx]·x[(1*r+ky)*xstep+offsets[kx]+j] over kx < 3, and in it ky < 3, for j < n and r < rows.
+//
+//go:noescape
+func filter3AVX512(y *float32, x *float32, w *float32, offsets *int32, n int, rows int, ystep int, xstep int)
+
+// filter3by2AVX512 sets y[r*ystep+j] to the sum of w[ky*3+kx]·x[(2*r+ky)*xstep+offsets[kx]+j] over kx < 3, and in it ky < 3, for j < n and r < rows.
+//
+//go:noescape
+func filter3by2AVX512(y *float32, x *float32, w *float32, offsets *int32, n int, rows int, ystep int, xstep int)
+
+// filter5AVX512 sets y[r*ystep+j] to the sum of w[ky*5+kx]·x[(1*r+ky)*xstep+offsets[kx]+j] over kx < 5, and in it ky < 5, for j < n and r < rows.
+//
+//go:noescape
+func filter5AVX512(y *float32, x *float32, w *float32, offsets *int32, n int, rows int, ystep int, xstep int)
+
+// filter5by2AVX512 sets y[r*ystep+j] to the sum of w[ky*5+kx]·x[(2*r+ky)*xstep+offsets[kx]+j] over kx < 5, and in it ky < 5, for j < n and r < rows.
+//
+//go:noescape
+func filter5by2AVX512(y *float32, x *float32, w *float32, offsets *int32, n int, rows int, ystep int, xstep int)
+
+// filter7AVX512 sets y[r*ystep+j] to the sum of w[ky*7+kx]·x[(1*r+ky)*xstep+offsets[kx]+j] over kx < 7, and in it ky < 7, for j < n and r < rows.
+//
+//go:noescape
+func filter7AVX512(y *float32, x *float32, w *float32, offsets *int32, n int, rows int, ystep int, xstep int)

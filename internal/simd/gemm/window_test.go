@@ -2,6 +2,7 @@ package gemm
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -94,6 +95,55 @@ func TestWindows(t *testing.T) {
 			if w.Down() > 1 {
 				w.Multiply(c, from, x, n, 0, w.Down(), nil)
 				require.Equal(t, want, c, "%d×%d×%d", w.M, k, n)
+			}
+		}
+	})
+}
+
+// Filter does what its portable fallback does and writes nothing beside it, in any number of rows and columns.
+func TestFilter(t *testing.T) {
+	inOneThread(t)
+	r := random(t)
+	tiers(t, func(t *testing.T) {
+		for size := 1; size < 9; size++ {
+			for stride := 1; stride < 4; stride++ {
+				if !HasFilter(size, stride) {
+					continue
+				}
+				for n := 1; n < 70; n++ {
+					rows := r.IntN(12)
+					xstep, ystep := n+r.IntN(20), n+r.IntN(3)
+					offsets := make([]int32, size)
+					for i := range offsets {
+						offsets[i] = int32(r.IntN(30))
+					}
+					w := small(r, size*size)
+					x := small(r, ((max(rows, 1)-1)*stride+size-1)*xstep+int(slices.Max(offsets))+n)
+					want := small(r, rows*ystep+20)
+					got := slices.Clone(want)
+					filterGo(want, x, w, offsets, n, rows, ystep, xstep, stride)
+					Filter(got, x, w, offsets, n, rows, ystep, xstep, stride)
+					require.Equal(t, want, got, "%d×%d by %d of %d×%d", size, size, stride, rows, n)
+				}
+			}
+		}
+	})
+}
+
+// Spread does what its portable fallback does and writes nothing beside it.
+func TestSpread(t *testing.T) {
+	inOneThread(t)
+	r := random(t)
+	tiers(t, func(t *testing.T) {
+		for n := 1; n < 80; n++ {
+			for stride := 1; stride < 4; stride++ {
+				rows, ystep, xstep := 1+r.IntN(4), n+r.IntN(3), r.IntN(100)
+				x := small(r, (rows-1)*xstep+(n-1)*stride+1)
+				want := small(r, rows*ystep+20)
+				got := slices.Clone(want)
+				spreadLinesGo(want, x, n, rows, ystep, xstep, stride)
+				Spread(got, x, n, rows, ystep, xstep, stride)
+				require.Equal(t, want, got, "%d times every %d-th of %d", rows, stride, n)
 			}
 		}
 	})

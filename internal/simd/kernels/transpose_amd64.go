@@ -24,19 +24,3 @@ func transposeTiles(side int, dst, src *uint32, ldd, lds, n int) {
 		transposeSSE(dst, src, ldd, lds, n)
 	}
 }
-
-// evens does as many words as the active tier does without reading beyond the last one, and returns their number.
-func evens(dst, src []uint32) int {
-	switch n := len(dst) - 1; {
-	case active == AVX512 && n >= 8:
-		evensAVX512(&dst[0], &src[0], n/8)
-		return n &^ 7
-	case active == AVX2 && n >= 8:
-		evensAVX2(&dst[0], &src[0], n/8)
-		return n &^ 7
-	case active == SSE && n >= 4:
-		evensSSE(&dst[0], &src[0], n/4)
-		return n &^ 3
-	}
-	return 0
-}

@@ -54,24 +54,6 @@ tile:
 done:
 	RET
 
-// func evensSSE(dst *uint32, src *uint32, n int)
-// Requires: SSE
-TEXT ·evensSSE(SB), $0-24
-	MOVQ dst+0(FP), AX
-	MOVQ src+8(FP), CX
-	MOVQ n+16(FP), DX
-
-vector:
-	MOVUPS (CX), X0
-	MOVUPS 16(CX), X1
-	SHUFPS $0x88, X1, X0
-	MOVUPS X0, (AX)
-	ADDQ   $0x00000020, CX
-	ADDQ   $0x00000010, AX
-	DECQ   DX
-	JNZ    vector
-	RET
-
 // func transposeAVX2(dst *uint32, src *uint32, ldd int, lds int, n int)
 // Requires: AVX
 TEXT ·transposeAVX2(SB), $0-40
@@ -159,25 +141,6 @@ tile:
 	JMP         tile
 
 done:
-	VZEROUPPER
-	RET
-
-// func evensAVX2(dst *uint32, src *uint32, n int)
-// Requires: AVX, AVX2
-TEXT ·evensAVX2(SB), $0-24
-	MOVQ dst+0(FP), AX
-	MOVQ src+8(FP), CX
-	MOVQ n+16(FP), DX
-
-vector:
-	VMOVUPS (CX), Y0
-	VSHUFPS $0x88, 32(CX), Y0, Y0
-	VPERMPD $0xd8, Y0, Y0
-	VMOVUPS Y0, (AX)
-	ADDQ    $0x00000040, CX
-	ADDQ    $0x00000020, AX
-	DECQ    DX
-	JNZ     vector
 	VZEROUPPER
 	RET
 
@@ -404,22 +367,5 @@ tile:
 	JMP             tile
 
 done:
-	VZEROUPPER
-	RET
-
-// func evensAVX512(dst *uint32, src *uint32, n int)
-// Requires: AVX, AVX512F
-TEXT ·evensAVX512(SB), $0-24
-	MOVQ dst+0(FP), AX
-	MOVQ src+8(FP), CX
-	MOVQ n+16(FP), DX
-
-vector:
-	VMOVUPS (CX), Z0
-	VPMOVQD Z0, (AX)
-	ADDQ    $0x00000040, CX
-	ADDQ    $0x00000020, AX
-	DECQ    DX
-	JNZ     vector
 	VZEROUPPER
 	RET

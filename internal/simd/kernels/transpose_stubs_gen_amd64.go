@@ -8,29 +8,14 @@ package kernels
 //go:noescape
 func transposeSSE(dst *uint32, src *uint32, ldd int, lds int, n int)
 
-// evensSSE copies every second word of src, the first included, to dst: n times 4 of them.
-//
-//go:noescape
-func evensSSE(dst *uint32, src *uint32, n int)
-
 // transposeAVX2 transposes n tiles of 8×8 words, one below the other in src and side by side in dst.
 // Rows are ldd and lds words apart.
 //
 //go:noescape
 func transposeAVX2(dst *uint32, src *uint32, ldd int, lds int, n int)
 
-// evensAVX2 copies every second word of src, the first included, to dst: n times 8 of them.
-//
-//go:noescape
-func evensAVX2(dst *uint32, src *uint32, n int)
-
 // transposeAVX512 transposes n tiles of 16×16 words, one below the other in src and side by side in dst.
 // Rows are ldd and lds words apart.
 //
 //go:noescape
 func transposeAVX512(dst *uint32, src *uint32, ldd int, lds int, n int)
-
-// evensAVX512 copies every second word of src, the first included, to dst: n times 8 of them.
-//
-//go:noescape
-func evensAVX512(dst *uint32, src *uint32, n int)

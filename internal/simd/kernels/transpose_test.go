@@ -66,23 +66,3 @@ func TestTransposeInPlace(t *testing.T) {
 		}
 	})
 }
-
-func TestEvens(t *testing.T) {
-	r := random(t)
-	onTiers(t, func(t *testing.T) {
-		for n := range 100 {
-			src, dst := make([]uint32, max(0, 2*n-1)), make([]uint32, n+8)
-			for i := range src {
-				src[i] = r.Uint32()
-			}
-			Evens(dst[:n], src)
-			for i, v := range dst {
-				if i < n {
-					require.Equal(t, src[2*i], v)
-				} else {
-					require.Zero(t, v, "written beyond the end")
-				}
-			}
-		}
-	})
-}

@@ -33,7 +33,6 @@ func transposeFiles() (map[string][]byte, error) {
 	c := build.NewContext()
 	for _, t := range []tileTier{{"SSE", 1}, {"AVX2", 2}, {"AVX512", 4}} {
 		t.transpose(c)
-		t.evens(c)
 	}
 	return assembled(c, "kernels", "transpose")
 }
@@ -92,44 +91,6 @@ func (t tileTier) transpose(c *build.Context) {
 	}
 	c.RET()
 }
-
-// evens emits the function that takes every second word.
-func (t tileTier) evens(c *build.Context) {
-	c.Function("evens" + t.name)
-	c.Pragma("noescape")
-	c.SignatureExpr("func(dst, src *uint32, n int)")
-	c.Doc(fmt.Sprintf("evens%s copies every second word of src, the first included, to dst: n times %d of them.",
-		t.name, t.evenWords()))
-	dst, src, n := c.Load(c.Param("dst"), c.GP64()), c.Load(c.Param("src"), c.GP64()), c.Load(c.Param("n"), c.GP64())
-	c.Label("vector")
-	low, high := operand.Mem{Base: src}, operand.Mem{Base: src, Disp: 16 * t.parts}
-	switch v := t.vector; t.parts {
-	case 1:
-		c.MOVUPS(low, v(0))
-		c.MOVUPS(high, v(1))
-		c.SHUFPS(operand.U8(0x88), v(1), v(0))
-		c.MOVUPS(v(0), operand.Mem{Base: dst})
-	case 2:
-		c.VMOVUPS(low, v(0))
-		c.VSHUFPS(operand.U8(0x88), high, v(0), v(0))
-		c.VPERMPD(operand.U8(0xD8), v(0), v(0))
-		c.VMOVUPS(v(0), operand.Mem{Base: dst})
-	default: // the lower words of double words
-		c.VMOVUPS(low, v(0))
-		c.VPMOVQD(v(0), operand.Mem{Base: dst})
-	}
-	c.ADDQ(operand.U32(8*t.evenWords()), src)
-	c.ADDQ(operand.U32(4*t.evenWords()), dst)
-	c.DECQ(n)
-	c.JNZ(operand.LabelRef("vector"))
-	if t.parts > 1 {
-		c.VZEROUPPER()
-	}
-	c.RET()
-}
-
-// evenWords is how many words a step of evens writes.
-func (t tileTier) evenWords() int { return min(4*t.parts, 8) }
 
 // load reads 16 bytes into a part of register q; the first part comes first.
 func (t tileTier) load(c *build.Context, q, part int, m operand.Mem) {

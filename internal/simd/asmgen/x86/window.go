@@ -25,6 +25,10 @@ func windowFiles() (map[string][]byte, error) {
 	} {
 		t.gather()
 		t.taps()
+		t.spreads()
+		if t.name != "SSE" {
+			t.filters()
+		}
 	}
 	return assembled(c, "gemm", "window")
 }

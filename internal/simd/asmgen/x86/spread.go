@@ -1,0 +1,88 @@
+package x86
+
+import (
+	"fmt"
+
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// spreads are the kernels that copy lines of a convolution's operand, or every second element of them. Loads and stores limit them: of
+// short lines the last vector overlaps the one before it.
+func (t *windowTier) spreads() {
+	t.spread(1)
+	t.spread(2)
+}
+
+func (t *windowTier) spread(stride int) {
+	doc := "sets y[r*ystep+j] = x[r*xstep+j] for j < n and r < rows; n and rows are not 0."
+	if stride == 2 {
+		doc = "sets y[r*ystep+j] = x[r*xstep+2*j] for j < n and r < rows, reading no more of x; n and rows are not 0."
+	}
+	t.begin(fmt.Sprintf("spread%d", stride), "func(y, x *float32, n, rows, ystep, xstep int)", doc)
+	y, x, n, rows := t.argument("y"), t.argument("x"), t.argument("n"), t.argument("rows")
+	ystep, xstep := t.argument("ystep"), t.argument("xstep")
+	t.SHLQ(operand.U8(2), ystep)
+	t.SHLQ(operand.U8(2), xstep)
+	for _, width := range t.widths {
+		if width == 2 || width == 16 && stride == 2 {
+			continue
+		}
+		next := fmt.Sprintf("below%d", width)
+		if width > 1 {
+			t.CMPQ(n, operand.U8(width))
+			t.JL(operand.LabelRef(next))
+		}
+		row, vector, end := fmt.Sprintf("row%d", width), fmt.Sprintf("vector%d", width), fmt.Sprintf("last%d", width)
+		last, at, from := t.GP64(), t.GP64(), t.GP64()
+		t.LEAQ(operand.Mem{Base: n, Disp: -width}, last) // where the last vector begins
+		t.Label(row)
+		t.XORQ(at, at)
+		t.Label(vector)
+		t.CMPQ(at, last)
+		t.JGE(operand.LabelRef(end))
+		t.spreadVector(width, stride, x, y, at)
+		t.ADDQ(operand.U8(width), at)
+		t.JMP(operand.LabelRef(vector))
+		t.Label(end)
+		t.MOVQ(last, from)
+		t.spreadVector(width, stride, x, y, from)
+		t.ADDQ(xstep, x)
+		t.ADDQ(ystep, y)
+		t.DECQ(rows)
+		t.JNZ(operand.LabelRef(row))
+		t.JMP(operand.LabelRef("end"))
+		t.Label(next)
+	}
+	t.Label("end")
+	t.end()
+}
+
+// spreadVector copies width elements from one on. The upper half of what is read begins one element early, so that it ends with the
+// last one that counts.
+func (t *windowTier) spreadVector(width, stride int, x, y, at reg.GPVirtual) {
+	v := t.vector(width)
+	to := operand.Mem{Base: y, Index: at, Scale: 4}
+	low := operand.Mem{Base: x, Index: at, Scale: uint8(4 * stride)}
+	if stride == 1 || width == 1 {
+		t.move(width, low, v)
+		t.move(width, v, to)
+		return
+	}
+	high := low
+	high.Disp = 4 * (width - 1)
+	const lowEvenHighOdd = 0xD8
+	t.move(width, low, v)
+	switch {
+	case t.name == "SSE":
+		u := t.vector(width)
+		t.move(width, high, u)
+		t.SHUFPS(operand.U8(lowEvenHighOdd), u, v)
+	default:
+		t.VSHUFPS(operand.U8(lowEvenHighOdd), high, v, v)
+		if width == 8 {
+			t.VPERMPD(operand.U8(0xD8), v, v)
+		}
+	}
+	t.move(width, v, to)
+}

@@ -69,9 +69,11 @@ func rowwiseAs[S any](o *engine.RowOp[S], form rowsForm) func(*call) work {
 				for lo < hi {
 					end := min(lo+together, hi)
 					form.before(a, lo*cols, end*cols)
-					for row := lo; row < end; row++ {
-						y, x, v := operands(a, row)
-						o.Short(y, x, v)
+					if o.Rows == nil || cols > size || !o.Rows(form.y(a)[lo*cols:end*cols], form.x(a)[lo*cols:end*cols], cols) {
+						for row := lo; row < end; row++ {
+							y, x, v := operands(a, row)
+							o.Short(y, x, v)
+						}
 					}
 					form.after(a, lo*cols, end*cols)
 					lo = end

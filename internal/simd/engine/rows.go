@@ -15,6 +15,8 @@ type RowOp[S any] struct {
 	// the operation does not have them.
 	Write func(y, x, gamma, beta []float32, own, row S, eps float64)
 	Cost  Cost // of block and of write
+	// Rows does rows of n elements, at most those of a block, and reports whether it has; nil if nothing is gained by it.
+	Rows  func(y, x []float32, n int) bool
 	tasks FreeList[rowTask[S]]
 }
 
@@ -54,6 +56,9 @@ const FewBlocks = 4
 // Short does a row of few blocks.
 func (o *RowOp[S]) Short(y, x []float32, v Vectors) {
 	if len(y) <= BlockLen() {
+		if o.Rows != nil && o.Rows(y, x, len(y)) {
+			return
+		}
 		s := o.Block(y, x)
 		o.Write(y, x, v.Gamma, v.Beta, s, s, v.Eps)
 		return
@@ -130,7 +135,7 @@ func (a ShiftedSum) Weight(m float64) float64 {
 	return math.Exp(a.Max - m)
 }
 
-var SoftmaxRow = RowOp[ShiftedSum]{Cost: Cost{5, 0.25}, Merge: ShiftedSum.Plus,
+var SoftmaxRow = RowOp[ShiftedSum]{Cost: Cost{5, 0.25}, Merge: ShiftedSum.Plus, Rows: kernels.SoftmaxRows,
 	Block: func(y, x []float32) ShiftedSum {
 		m := kernels.Max(x)
 		if math.IsInf(float64(m), -1) {

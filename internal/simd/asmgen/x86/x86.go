@@ -23,7 +23,7 @@ func Files() (map[string][]byte, error) {
 		return nil, err
 	}
 	for _, more := range []func() (map[string][]byte, error){gemmFiles, transposeFiles, float64Files, halfFiles, windowFiles, chainFiles,
-		blocksFiles, attendFiles} {
+		blocksFiles, attendFiles, softmaxFiles} {
 		more, err := more()
 		if err != nil {
 			return nil, err

@@ -1,0 +1,13 @@
+package kernels
+
+func softmaxRows(y, x []float32, rows, n int) bool {
+	switch active {
+	case AVX512:
+		softmaxRowsAVX512(&y[0], &x[0], rows, n)
+	case AVX2:
+		softmaxRowsAVX2(&y[0], &x[0], rows, n)
+	default:
+		return false
+	}
+	return true
+}

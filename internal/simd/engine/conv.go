@@ -99,6 +99,7 @@ func (v *Convolution) Plan(d catalogue.ConvDims, act compute.Activation, threads
 	}
 	if v.product {
 		v.windows.Once = v.N*v.bands <= 3 // units that use the same weights
+		v.windows.Apart = v.pixels <= leastColumns
 		v.windows.Plan(v.parts)
 		v.parts = min(v.parts, v.windows.Down())
 	}

@@ -14,6 +14,9 @@ type Windows struct {
 	Width, Step int
 	LDC         int
 	Once        bool // few columns: A is not packed before
+	// Apart lets the last columns be computed apart if they would fill little of a vector. They round otherwise, so which they are must
+	// not depend on the number of threads.
+	Apart bool
 
 	s          *shape
 	kc, height int // steps of the inner dimension and rows in a block
@@ -80,6 +83,8 @@ func (w *Windows) Multiply(c, a, x []float32, n, lo, hi int, stop *atomic.Bool) 
 		return
 	}
 	s := w.s
+	rest := w.rest(n)
+	n -= rest
 	group := s.nr
 	if hi-lo > 1 || w.Once {
 		group = roundUp(n, s.nr) // every block of A meets all panels, so that it is read once
@@ -88,13 +93,20 @@ func (w *Windows) Multiply(c, a, x []float32, n, lo, hi int, stop *atomic.Bool) 
 	if w.Once && !s.column {
 		own = w.blockSize()
 	}
-	buffer := borrow(w.kc*group + s.mr*s.nr + own)
+	buffer := borrow(w.kc*group + s.mr*s.nr + own + rest*w.kc + w.height)
 	spare := (*buffer)[w.kc*group:]
 	block := spare[s.mr*s.nr:]
+	columns := block[own:]
 	t := Tile{LDC: w.LDC, Alpha: 1}
 	for k := 0; k < len(w.Offsets) && !stopped(stop); k += w.kc {
 		offsets := w.Offsets[k:min(k+w.kc, len(w.Offsets))]
 		t.K = len(offsets)
+		for q := range rest {
+			column := x[(n+q)/w.Width*w.Step+(n+q)%w.Width:]
+			for p, at := range offsets {
+				columns[q*t.K+p] = column[at]
+			}
+		}
 		for j := 0; j < n; j += group {
 			cols := min(group, n-j)
 			for q := 0; q < cols; q += s.nr {
@@ -114,11 +126,44 @@ func (w *Windows) Multiply(c, a, x []float32, n, lo, hi int, stop *atomic.Bool) 
 				default:
 					s.block(&t, a[(k/w.kc*w.Down()+i)*w.blockSize():], panels, y, rows, cols, spare)
 				}
+				for q := range rest {
+					w.column(y[cols+q:], a[from*w.AM+k:], columns[q*t.K:][:t.K], columns[rest*w.kc:][:rows], t.Beta != 0)
+				}
 			}
 		}
 		t.Beta = 1
 	}
 	buffers.Put(buffer)
+}
+
+// rest is how many of n columns, the last, are computed apart.
+func (w *Windows) rest(n int) int {
+	rest := n % w.s.lanes
+	if !w.Apart || !w.Once || !w.s.column || n < w.s.lanes || 4*rest > w.s.lanes {
+		return 0
+	}
+	return rest
+}
+
+// column sets a column of C, or adds to it, to the products of rows of A with v, four at a time however many there are, so that an
+// element does not depend on which rows are computed together.
+func (w *Windows) column(c, a, v, sums []float32, add bool) {
+	m := matrix{x: a}
+	whole := len(sums) &^ 3
+	if whole > 0 {
+		m.dotRows(sums[:whole], w.AM, v)
+	}
+	for i := whole; i < len(sums); i++ {
+		var same [4]float32
+		m.from(i*w.AM).dotRows(same[:], 0, v)
+		sums[i] = same[0]
+	}
+	for i, sum := range sums {
+		if add {
+			sum += c[i*w.LDC]
+		}
+		c[i*w.LDC] = sum
+	}
 }
 
 // fewColumns is the most columns that are products of A with a vector each, as A lies: packing it would take longer.

@@ -58,7 +58,7 @@ func TestWindows(t *testing.T) {
 	}
 	tiers(t, func(t *testing.T) {
 		for range rounds {
-			w := Windows{M: 1 + r.IntN(300), Offsets: make([]int32, 1+r.IntN(600)), Width: 1 + r.IntN(70), Once: r.IntN(2) == 0}
+			w := Windows{M: 1 + r.IntN(300), Offsets: make([]int32, 1+r.IntN(600)), Width: 1 + r.IntN(70), Once: r.IntN(2) == 0, Apart: r.IntN(2) == 0}
 			k := len(w.Offsets)
 			n := 1 + r.IntN(80)
 			w.AM, w.Step, w.LDC = k+r.IntN(3), w.Width+r.IntN(3), n+r.IntN(3)

@@ -26,9 +26,9 @@ func softmaxFiles() (map[string][]byte, error) {
 // right to 2⁻²³·⁴; what is below 2⁻¹²⁶·⁵ becomes 0. NaN and infinities need no care: the difference of the one that is NaN or +Inf is
 // NaN, so is the sum, and with it the row, whatever the maximum was.
 //
-// Arithmetic limits it: ten multiplications a vector, and five additions and maxima on other ports, so 10 cycles for 16 elements where
-// there is one multiplication of 64 bytes or two of 32 in a cycle. Rows of 128 take 1.5 times that on Zen 4, as each waits for two folds
-// of lanes and a division.
+// Arithmetic limits it: ten multiplications and two maxima a vector, which share ports on Zen 4, so 12 cycles for 16 elements where one
+// instruction of 64 bytes or two of 32 begin in a cycle. Rows of 512 take 16 cycles there and rows of 128 take 18: each waits for two
+// folds of lanes and a division, part of which the next row fills.
 type softmax struct {
 	*windowTier
 	width int

@@ -5,6 +5,7 @@ import (
 
 	"github.com/wavelane/wavelane/internal/program"
 	"github.com/wavelane/wavelane/internal/simd/engine"
+	"github.com/wavelane/wavelane/internal/simd/kernels"
 )
 
 // rowsForm describes the data of a row operation.
@@ -69,7 +70,7 @@ func rowwiseAs[S any](o *engine.RowOp[S], form rowsForm) func(*call) work {
 				for lo < hi {
 					end := min(lo+together, hi)
 					form.before(a, lo*cols, end*cols)
-					if o.Rows == nil || cols > size || !o.Rows(form.y(a)[lo*cols:end*cols], form.x(a)[lo*cols:end*cols], cols) {
+					if !kernels.HasRows || o.Rows == nil || cols > size || !o.Rows(form.y(a)[lo*cols:end*cols], form.x(a)[lo*cols:end*cols], cols) {
 						for row := lo; row < end; row++ {
 							y, x, v := operands(a, row)
 							o.Short(y, x, v)

@@ -75,7 +75,7 @@ func (v *Convolution) Plan(d catalogue.ConvDims, act compute.Activation, threads
 	v.wide = d.OutW + (d.KW-1)*d.Dilation[1]/d.Stride[1]
 	v.step = max(1, len(v.rests[0]))
 	v.product = v.outs >= 4 && v.taps >= 4
-	v.filter = !v.product && v.perGroup == 1 && d.KH == d.KW && d.Dilation[0] == 1 && v.step == d.Stride[0] && gemm.HasFilter(d.KH, v.step)
+	v.filter = gemm.Filters && !v.product && v.perGroup == 1 && d.KH == d.KW && d.Dilation[0] == 1 && v.step == d.Stride[0] && gemm.HasFilter(d.KH, v.step)
 	v.cut(above, threads)
 	v.lines = v.band + above
 	if v.whole {
@@ -90,7 +90,7 @@ func (v *Convolution) Plan(d catalogue.ConvDims, act compute.Activation, threads
 	if v.step*v.wide == d.OutW { // lines follow each other without a gap
 		v.windows.Width = v.pixels
 	}
-	if !v.product && !v.filter {
+	if !v.product && !(gemm.Filters && v.filter) {
 		for oy := range v.OutH {
 			if lo, hi := v.tapsOf(oy); oy == 0 || lo != v.runs[len(v.runs)-1].lo || hi != v.runs[len(v.runs)-1].hi {
 				v.runs = append(v.runs, run{oy, lo, hi})
@@ -337,7 +337,7 @@ func (v *Convolution) poisoned(y, w []float32) bool {
 
 // sum computes the rows of a band, which begins at row from, for each channel of a group, tap by tap.
 func (v *Convolution) sum(y, x, w []float32, from, rows int) {
-	if v.filter {
+	if gemm.Filters && v.filter {
 		for c := range v.outs {
 			gemm.Filter(y[c*v.pixels:], x, w[c*v.taps:][:v.taps], v.offsets[:v.KW], v.OutW, rows, v.OutW, v.wide, v.step)
 		}

@@ -56,7 +56,7 @@ const FewBlocks = 4
 // Short does a row of few blocks.
 func (o *RowOp[S]) Short(y, x []float32, v Vectors) {
 	if len(y) <= BlockLen() {
-		if o.Rows != nil && o.Rows(y, x, len(y)) {
+		if kernels.HasRows && o.Rows != nil && o.Rows(y, x, len(y)) {
 			return
 		}
 		s := o.Block(y, x)

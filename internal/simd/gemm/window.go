@@ -139,7 +139,7 @@ func (w *Windows) Multiply(c, a, x []float32, n, lo, hi int, stop *atomic.Bool) 
 // rest is how many of n columns, the last, are computed apart.
 func (w *Windows) rest(n int) int {
 	rest := n % w.s.lanes
-	if !w.Apart || !w.Once || !w.s.column || n < w.s.lanes || 4*rest > w.s.lanes {
+	if !apart || !w.Apart || !w.Once || !w.s.column || n < w.s.lanes || 4*rest > w.s.lanes {
 		return 0
 	}
 	return rest
@@ -233,7 +233,7 @@ func tapsGo(y, x, w []float32, offsets []int32, n, rows, ystep, xstep int) {
 }
 
 // HasFilter reports whether the active tier has the kernel of [Filter] for windows of size by size weights.
-func HasFilter(size, stride int) bool { return hasFilter(size, stride) }
+func HasFilter(size, stride int) bool { return Filters && hasFilter(size, stride) }
 
 // Filter sums square windows of one channel, for which [HasFilter] must be true, several rows at a time: it sets
 //
@@ -255,22 +255,6 @@ func Filter(y, x, w []float32, offsets []int32, n, rows, ystep, xstep, stride in
 	_, _ = y[(rows-1)*ystep+n-1], w[:size*size]
 	_ = x[((rows-1)*stride+size-1)*xstep+int(last)+n-1]
 	filter(y, x, w, offsets, n, rows, ystep, xstep, stride)
-}
-
-func filterGo(y, x, w []float32, offsets []int32, n, rows, ystep, xstep, stride int) {
-	size := len(offsets)
-	for r := range rows {
-		y := y[r*ystep:][:n]
-		clear(y)
-		for kx, at := range offsets {
-			for ky := range size {
-				f := w[ky*size+kx]
-				for j, v := range x[(stride*r+ky)*xstep+int(at):][:n] {
-					y[j] += f * v
-				}
-			}
-		}
-	}
 }
 
 // Spread copies every stride-th element of some rows: it sets y[r*ystep+j] = x[r*xstep+j*stride] for j < n and r < rows. Loads and

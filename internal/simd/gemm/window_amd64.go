@@ -35,6 +35,12 @@ func taps(y, x, w []float32, offsets []int32, n, rows, ystep, xstep int) {
 	}
 }
 
+// Filters says whether there is a tier for which [HasFilter] may be true, apart whether columns of C are computed apart.
+const (
+	Filters = true
+	apart   = true
+)
+
 func hasFilter(size, stride int) bool {
 	tier := kernels.Active()
 	if tier != kernels.AVX2 && tier != kernels.AVX512 {

@@ -19,11 +19,15 @@ func taps(y, x, w []float32, offsets []int32, n, rows, ystep, xstep int) {
 	}
 }
 
+// Filters says whether there is a tier for which [HasFilter] may be true, apart whether columns of C are computed apart.
+const (
+	Filters = false
+	apart   = true
+)
+
 func hasFilter(int, int) bool { return false }
 
-func filter(y, x, w []float32, offsets []int32, n, rows, ystep, xstep, stride int) {
-	filterGo(y, x, w, offsets, n, rows, ystep, xstep, stride)
-}
+func filter(_, _, _ []float32, _ []int32, _, _, _, _, _ int) {}
 
 func spreadLines(y, x []float32, n, rows, ystep, xstep, stride int) {
 	spreadLinesGo(y, x, n, rows, ystep, xstep, stride)

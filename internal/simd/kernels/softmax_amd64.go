@@ -1,5 +1,8 @@
 package kernels
 
+// HasRows says whether there is a tier for which [SoftmaxRows] does something.
+const HasRows = true
+
 func softmaxRows(y, x []float32, rows, n int) bool {
 	switch active {
 	case AVX512:

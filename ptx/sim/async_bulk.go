@@ -17,6 +17,7 @@ type transfer struct {
 	mask     ref              // of the blocks of a multicast
 	cast     bool
 	reduce   func(dst, src []byte)
+	convert  func(b []byte) // what comes, in place; nil to leave it
 }
 
 // transfer reads the spaces and completion from an opcode. barrier is the place of the mbarrier among the arguments, where
@@ -119,7 +120,7 @@ func (t *transfer) start(w *warp, lane, bytes int, pieces func(f func(piece))) {
 func ofRank(addr, rank uint64) uint64 { return addr&(rankSize-1) | (rank+1)<<rankShift }
 
 func (t *transfer) flight(w *warp, lane int, each func(func(piece))) *flight {
-	return &flight{w: w, lane: lane, pc: w.at, dst: t.dst, src: t.src, each: each, reduce: t.reduce}
+	return &flight{w: w, lane: lane, pc: w.at, dst: t.dst, src: t.src, each: each, reduce: t.reduce, convert: t.convert}
 }
 
 // launch issues an operation that completes on the mbarrier at addr.

@@ -10,6 +10,7 @@ type flight struct {
 	each     func(func(piece)) // the pieces that it moves; nil: one
 	one      piece
 	reduce   func(dst, src []byte)
+	convert  func(b []byte)
 	undef    []uint32 // by piece: bytes of the source without a value; nil if all have one
 	tied     bool     // completes on an mbarrier
 	moved    bool
@@ -107,6 +108,9 @@ func (f *flight) move() {
 		}
 		if p.to > p.from {
 			copy(dst[p.from:p.to], view(f.src, p.src, p.to-p.from))
+			if f.convert != nil {
+				f.convert(dst[p.from:p.to])
+			}
 		}
 		for i := max(p.from, p.to); i < p.n; i++ {
 			dst[i] = byte(p.fill >> (i % 8 * 8))

@@ -1,10 +1,13 @@
 package sim
 
 import (
+	"encoding/binary"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/ptx/eval"
 	"github.com/wavelane/wavelane/ptx/ir"
 	"github.com/wavelane/wavelane/ptx/tensormap"
 )
@@ -193,6 +196,9 @@ func compileTensor(c *compiler, in *ir.Instr) (step, error) {
 			base := shared.of(w, lane)
 			w.alignedTo(lane, ir.SharedSpace, base, tensorAlign)
 			u := *t
+			if toShared {
+				u.convert = conversions[desc.Type]
+			}
 			if reductions != nil {
 				if u.reduce = reductions[desc.Type]; u.reduce == nil {
 					w.fault(BadOperand, lane, 0, 0, "there is no such reduction of elements of type %v", desc.Type)
@@ -209,6 +215,32 @@ var elementTypes = map[tensormap.DataType]ir.Type{
 	tensormap.S64: ir.S64,
 	tensormap.F16: ir.F16, tensormap.F32: ir.F32, tensormap.F64: ir.F64, tensormap.BF16: ir.BF16, tensormap.F32FTZ: ir.F32,
 	tensormap.TF32: ir.F32, tensormap.TF32FTZ: ir.F32,
+}
+
+// conversions are what copies to shared memory do to elements of some types. An H100 rounds to TF32 as cvt.rna does, subnormal numbers
+// too.
+var conversions = map[tensormap.DataType]func(b []byte){
+	tensormap.F32FTZ: eachF32(flushed),
+	tensormap.TF32:   eachF32(eval.F32ToTF32),
+	tensormap.TF32FTZ: eachF32(func(x float32) float32 {
+		return eval.F32ToTF32(flushed(x))
+	}),
+}
+
+func flushed(x float32) float32 {
+	if math.Abs(float64(x)) < 0x1p-126 {
+		return float32(math.Copysign(0, float64(x)))
+	}
+	return x
+}
+
+func eachF32(f func(float32) float32) func(b []byte) {
+	return func(b []byte) {
+		for i := 0; i < len(b); i += 4 {
+			x := math.Float32frombits(binary.LittleEndian.Uint32(b[i:]))
+			binary.LittleEndian.PutUint32(b[i:], math.Float32bits(f(x)))
+		}
+	}
 }
 
 // compileTensorPrefetch checks the tensor map; there is no cache to fill.

@@ -1,8 +1,10 @@
 package sim_test
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -116,11 +118,30 @@ func encoded(t *testing.T, m tensormap.Map) []byte {
 	return b[:]
 }
 
+// converted is what becomes of an element that comes to shared memory.
+func converted(m *tensormap.Map, b []byte) []byte {
+	bits := binary.LittleEndian.Uint32(b)
+	subnormal := bits&0x7f800000 == 0
+	if subnormal && (m.Type == tensormap.F32FTZ || m.Type == tensormap.TF32FTZ) {
+		bits &= 1 << 31
+	}
+	switch {
+	case m.Type == tensormap.F32FTZ:
+	case bits&0x7fffffff > 0x7f800000:
+		bits = 0x7fffffff
+	default:
+		bits = (bits + 1<<12) &^ (1<<13 - 1)
+	}
+	return binary.LittleEndian.AppendUint32(nil, bits)
+}
+
 func TestTensorLoad(t *testing.T) {
 	rng := ptxtest.Random(t)
+	converting := []tensormap.DataType{tensormap.F32FTZ, tensormap.TF32, tensormap.TF32FTZ}
+	types := slices.Concat(tensorTypes, converting)
 	for i := range 120 {
 		rank, swizzle := 1+i%5, swizzles[rng.IntN(4)]
-		m, data := tensor(rng, rank, tensorTypes[rng.IntN(len(tensorTypes))], swizzle)
+		m, data := tensor(rng, rank, types[rng.IntN(len(types))], swizzle)
 		if m.Type.IsFloat() && rng.IntN(2) == 0 {
 			m.Fill = tensormap.FillNaN
 		}
@@ -147,6 +168,9 @@ func TestTensorLoad(t *testing.T) {
 		got, elem := r.read(1), m.Type.Bytes()
 		boxOf(&m, data, at, func(i, where int) {
 			want := copied(&m, data, where)
+			if where >= 0 && slices.Contains(converting, m.Type) {
+				want = converted(&m, want)
+			}
 			place := int(m.Swizzle.Apply(uint64(base+i*elem))) - base&^1023
 			require.Equal(t, want, got[place:][:elem], "%+v at %v element %d", m, at, i)
 		})

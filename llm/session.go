@@ -38,7 +38,8 @@ func WithContext(tokens int) SessionOption {
 	return func(o *sessionOptions) { o.Context = tokens }
 }
 
-// WithChunk sets how many tokens of a prompt are computed at once, 64 by default.
+// WithChunk sets how many tokens of a prompt are computed at once at most: 512 by default, and 64 in a [Scheduler], whose other texts wait
+// meanwhile.
 func WithChunk(tokens int) SessionOption { return func(o *sessionOptions) { o.Chunk = tokens } }
 
 // WithExact multiplies quantised weights with float32. Otherwise activations are rounded to 8 bits before they meet such weights, as

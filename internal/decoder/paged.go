@@ -18,6 +18,9 @@ type PagedOptions struct {
 }
 
 func (o *PagedOptions) complete(m *Model) error {
+	if o.Chunk == 0 {
+		o.Chunk = 64 // others wait for it
+	}
 	if err := o.SessionOptions.complete(m); err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 // SessionOptions parametrise a session.
 type SessionOptions struct {
 	Context int // length of the context in tokens; 0 is that of the model's training
-	Chunk   int // tokens of a prompt that are computed at once; 0 is 64
+	Chunk   int // most tokens of a prompt that are computed at once; 0 is 512, and 64 beside other sequences
 	// Exact multiplies quantised weights with float32. Otherwise activations are rounded to 8 bits before they meet such weights, as
 	// llama.cpp does on every device: that is faster, and what it loses is small beside what the weights have lost.
 	Exact bool
@@ -61,7 +61,7 @@ func (w *Weights) NewSession(ctx context.Context, o SessionOptions) (*Session, e
 		return nil, err
 	}
 	s := &Session{weights: w, options: o, plans: map[planKey]*plan{}}
-	sizes := []int{1, o.Chunk}
+	sizes := []int{1, o.shortChunk()}
 	var err error
 	if w.Encoder {
 		sizes = sizes[:0] // texts have many
@@ -86,7 +86,7 @@ func (o *SessionOptions) complete(m *Model) error {
 		o.Context = m.Context
 	}
 	if o.Chunk == 0 {
-		o.Chunk = 64
+		o.Chunk = 512
 	}
 	if m.Encoder {
 		o.Chunk = o.Context
@@ -98,8 +98,11 @@ func (o *SessionOptions) complete(m *Model) error {
 	return nil
 }
 
+// shortChunk is the rows of the plan for short prompts.
+func (o *SessionOptions) shortChunk() int { return min(64, o.Chunk) }
+
 // capacity is the keys that a cache has room for: a chunk may be filled up with others after the context's end.
-func (o *SessionOptions) capacity() int { return o.Context + o.Chunk - 1 }
+func (o *SessionOptions) capacity() int { return o.Context + o.shortChunk() - 1 }
 
 // cache is the type and the shape of keys, and of values, of a block.
 func (m *Model) cache(o *SessionOptions, of, capacity int) (compute.DType, []int) {
@@ -169,8 +172,24 @@ func (s *Session) Position() int { return s.position }
 // Room is the number of tokens that still fit the context.
 func (s *Session) Room() int { return s.options.Context - s.position }
 
-// Chunk is how many tokens are computed at once.
-func (s *Session) Chunk() int { return s.options.Chunk }
+// Chunk is how many tokens [Session.FeedEach] takes at most, and how many have states.
+func (s *Session) Chunk() int {
+	if s.weights.Encoder {
+		return s.options.Chunk
+	}
+	return s.options.shortChunk()
+}
+
+// chunk is how many of n tokens are computed next, and by a plan of how many rows: a power of 2 from a short chunk on, as far as the
+// caches have room for it.
+func (s *Session) chunk(n int) (tokens, rows int) {
+	least := s.options.shortChunk()
+	rows = max(least, sizeClass(n, s.options.Chunk))
+	for rows > least && s.position+rows > s.options.capacity() {
+		rows = max(least, rows/2)
+	}
+	return min(n, rows), rows
+}
 
 // CacheBytes is the memory that keys and values take on the device.
 func (s *Session) CacheBytes() (n int64) {
@@ -213,13 +232,14 @@ func (s *Session) FeedFor(ctx context.Context, o Output, tokens ...int32) (*Next
 	var p *plan
 	n := 0
 	for len(tokens) > 0 {
-		n = min(len(tokens), s.options.Chunk)
+		var rows int
+		n, rows = s.chunk(len(tokens))
 		key := planKey{1, o}
 		if n == len(tokens) && n > 1 && o != s.options.Output {
-			n-- // the last token is a step of its own, so that there is one plan for chunks
+			n-- // the last token is a step of its own, so that chunks have one output
 		}
 		if n > 1 {
-			key = planKey{s.options.Chunk, s.options.Output}
+			key = planKey{rows, s.options.Output}
 		}
 		var err error
 		if p, err = s.run(ctx, key, tokens[:n]); err != nil {
@@ -243,11 +263,11 @@ func (s *Session) FeedEach(ctx context.Context, o Output, tokens ...int32) ([]*N
 	if s.weights.Encoder {
 		return nil, fmt.Errorf("decoder: what comes after tokens of %s: %w", s.weights.Architecture, compute.ErrUnsupported)
 	}
-	if len(tokens) > s.options.Chunk || o.States {
-		return nil, fmt.Errorf("decoder: what comes after each of %d tokens, in chunks of %d: %w", len(tokens), s.options.Chunk, compute.ErrArgument)
+	if len(tokens) > s.Chunk() || o.States {
+		return nil, fmt.Errorf("decoder: what comes after each of %d tokens, in chunks of %d: %w", len(tokens), s.Chunk(), compute.ErrArgument)
 	}
 	o.TopK, o.Each = min(o.TopK, s.weights.Vocabulary), true
-	rows := sizeClass(len(tokens), s.options.Chunk)
+	rows := sizeClass(len(tokens), s.Chunk())
 	p, err := s.run(ctx, planKey{rows, o}, tokens)
 	if err != nil {
 		return nil, err

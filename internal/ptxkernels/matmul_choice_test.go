@@ -2,6 +2,7 @@ package ptxkernels
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -46,7 +47,7 @@ func TestCutsChosen(t *testing.T) {
 		{new, 1, 12 * 128, 4096, 12 * 256, "wgmma_128x256/streamk", 2},
 		{new, 1, 11 * 128, 4096, 12 * 256, "wgmma_128x256", 1},        // 132 tiles, a block each
 		{new, 1, 5 * 128, 16384, 4 * 256, "wgmma_128x256/streamk", 2}, // 20 tiles: split-K has waves of its own
-		{new, 1, 1024, 1024, 1024, "mma_64x64", 1},                    // as measured
+		{new, 1, 1024, 1024, 1024, "wgmma_128x64", 1},                 // as measured
 		{old, 1, 16, 256, 16, "mma_64x64", 1},
 	} {
 		t.Run(fmt.Sprintf("%d*%dx%dx%d", c.batch, c.m, c.k, c.n), func(t *testing.T) {
@@ -54,5 +55,45 @@ func TestCutsChosen(t *testing.T) {
 			require.Equal(t, c.want, names[0], "of %v", names)
 			require.Len(t, l.Actions, c.kernels)
 		})
+	}
+}
+
+// Float32 as TF32 goes to wgmma, K-major: what is not is transposed first if it is multiplied often.
+func TestTF32Chosen(t *testing.T) {
+	caps := kit.DefaultCaps
+	for _, c := range []struct {
+		m, k, n        int
+		transA, transB bool
+		want           string
+		kernels        int
+	}{
+		{4096, 4096, 4096, false, true, "wgmma_128x256", 1},
+		{4096, 4096, 4096, false, false, "wgmma_128x256", 2},
+		{4096, 4096, 4096, true, false, "wgmma_128x256", 3},
+		{4096, 4095, 4096, true, false, "wgmma_128x256", 3}, // rows of 4095 are padded
+		{4096, 4095, 4096, false, false, "mma_128x128", 1},
+		{256, 4096, 16384, false, true, "wgmma_128x256", 1},
+		{256, 4096, 16384, false, false, "mma_128x128", 1},
+	} {
+		o := compute.MatMulOptions{Precision: compute.TF32, TransA: c.transA, TransB: c.transB}
+		s := &program.Step{Entry: catalogue.MatMul, Attr: program.Attr{Options: o}}
+		a, b := []int{c.m, c.k}, []int{c.k, c.n}
+		if c.transA {
+			slices.Reverse(a)
+		}
+		if c.transB {
+			slices.Reverse(b)
+		}
+		in := []program.Type{program.F32(a...), program.F32(b...)}
+		out, err := catalogue.MatMul.Check(in, s.Attr)
+		require.NoError(t, err)
+		var names []string
+		l, err := Lower(s, in, out, &caps, func(_, _ string, candidates []string) int {
+			names = candidates
+			return 0
+		})
+		require.NoError(t, err)
+		require.Equal(t, c.want, names[0], "%+v: of %v", c, names)
+		require.Len(t, l.Actions, c.kernels, "%+v", c)
 	}
 }

@@ -35,7 +35,7 @@ func TestMatMulFigures(t *testing.T) {
 				require.Equal(t, gemm.AsyncTile.M*gemm.AsyncTile.N*gemm.AsyncTile.K/tiling.GemmThreads, n["fma"], fn.Name)
 				require.GreaterOrEqual(t, float64(n["fma"])/float64(n["all"]), 0.9, "%s: share of fma", fn.Name)
 			case strings.HasPrefix(fn.Name, "wgmma_"):
-				require.Equal(t, gemm.WgmmaDepth/16, n["wgmma.mma_async"], fn.Name)
+				require.Equal(t, gemm.WgmmaSteps, n["wgmma.mma_async"], fn.Name)
 			default:
 				require.Positive(t, n["mma"], fn.Name)
 			}

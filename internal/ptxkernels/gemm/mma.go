@@ -38,7 +38,7 @@ var (
 func newMmaSet(kind *tiling.MMAKind) *mmaSet {
 	s := &mmaSet{MMAKind: kind}
 	for _, t := range mmaTiles {
-		s.kernels = append(s.kernels, byMajor(func(a, b bool, suffix string) kit.Kernel {
+		s.kernels = append(s.kernels, byMajor(false, func(a, b bool, suffix string) kit.Kernel {
 			return kit.Kernel{Family: "matmul_" + kind.Name, Name: fmt.Sprintf("mma_%s_%dx%d_%s", kind.Name, t.m, t.n, suffix),
 				Block: [3]int{t.threads(), 1, 1},
 				Doc: "c = act(a·b + bias), or parts of a·b where depths are cut up, by mma.sync on " + kind.Doc + "; in the name, k says that " +

@@ -137,7 +137,7 @@ func TestMmaProducts(t *testing.T) {
 
 // Products by wgmma: layouts, sizes that end inside of tiles, batches, more tiles than blocks.
 func TestWgmmaProducts(t *testing.T) {
-	for kind, set := range map[string]*wgmmaSet{"f16": wgmmaF16, "bf16": wgmmaBF16} {
+	for kind, set := range map[string]*wgmmaSet{"f16": wgmmaF16, "bf16": wgmmaBF16, "tf32": wgmmaTF32} {
 		for tile, of := range set.tiles {
 			t.Run(fmt.Sprintf("%s_%d", kind, of.n), func(t *testing.T) {
 				t.Parallel()
@@ -146,6 +146,14 @@ func TestWgmmaProducts(t *testing.T) {
 					r := kerneltest.New(t, sim.Config{Checks: sim.AllChecks, Seed: rng.Uint64(), Perturb: true}, nil)
 					e := exact{kind: kind, batch: kerneltest.OneOf(rng, 1, 2), m: 8 * (1 + rng.IntN(20)), n: 8 * (1 + rng.IntN(36)),
 						k: 8 * (1 + rng.IntN(20)), transA: i&1 == 1, transB: i&2 == 2, shareB: rng.IntN(2) == 0}
+					if kind == "tf32" { // rows of whole 16 bytes are needed only of what is not transposed first
+						e.m, e.n = 1+rng.IntN(160), 1+rng.IntN(290)
+						if e.transA && !e.transB {
+							e.k = 1 + rng.IntN(160)
+						} else {
+							e.k -= 4 * rng.IntN(2)
+						}
+					}
 					e.emit = func(m *Problem) {
 						emitCut(m, t, rng, tiling.GridOf(m.MatMulDims, wgmmaM, of.n, wgmmaGroup), func(parts kit.Buffer, c tiling.Schedule) {
 							m.emitWgmma(set, tile, kit.Out, parts, c)

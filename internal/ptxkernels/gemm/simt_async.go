@@ -18,7 +18,7 @@ const asyncStages = 3
 // gemmsAsync are the kernels by whether a and b are K-major. Operands go from memory to shared memory without passing registers
 // (cp.async, from sm_80 on): elements one by one where they are K-major, which transposes the tile, else fours, which therefore have to
 // be aligned.
-var gemmsAsync = byMajor(func(a, b bool, suffix string) kit.Kernel {
+var gemmsAsync = byMajor(false, func(a, b bool, suffix string) kit.Kernel {
 	t := AsyncTile
 	return kit.Kernel{Family: "matmul_async", Name: fmt.Sprintf("gemm_async_%dx%dx%d_%s", t.M, t.N, t.K, suffix),
 		Block: [3]int{tiling.GemmThreads, 1, 1},
@@ -29,9 +29,12 @@ var gemmsAsync = byMajor(func(a, b bool, suffix string) kit.Kernel {
 })
 
 // byMajor has the kernel for operands that are K-major or not; in the suffix of its name that is k or x for each.
-func byMajor(f func(a, b bool, suffix string) kit.Kernel) (all [2][2]*kit.Kernel) {
+func byMajor(both bool, f func(a, b bool, suffix string) kit.Kernel) (all [2][2]*kit.Kernel) {
 	for a := range all {
 		for b := range all[a] {
+			if both && (a == 0 || b == 0) {
+				continue
+			}
 			all[a][b] = kit.Register(f(a == 1, b == 1, "xk"[a:a+1]+"xk"[b:b+1]))
 		}
 	}

@@ -34,13 +34,19 @@ func (m *Problem) newer() (preferred, others []variant) {
 		}
 		add(t.Batch*t.Tiles(), enough, vs)
 	}
-	if set := wgmmas[m.typeA]; set != nil && m.typeA == m.typeB && m.Caps.Target.Covers(ir.Target{SM: 90, Suffix: "a"}) && m.wgmmaFits() {
+	if set := m.wgmmaSet(); set != nil {
 		for i, t := range set.tiles {
-			// Few blocks do with great depths cut up, unless most of the tile would be empty. (1024 × 1024 × 1024 on an H100, in µs: 16.7
-			// as parts, 16.0 as 32 blocks, 10.9 by mma_64x64.)
+			// Few blocks do with great depths cut up, unless most of the tile would be empty. (1024 × 1024 × 1024 halves on an H100, in
+			// µs: 16 to 17 by wgmma_128x256, cut up or not, 9.0 by wgmma_128x128, 6.8 by wgmma_128x64, 11 by mma_64x64.)
 			enough := m.Caps.Multiprocessors
+			if i > 0 {
+				enough = kit.CeilDiv(3*enough, 4)
+			}
 			if m.M > wgmmaM/2 && m.N > t.n/2 && m.K >= 16*tiling.SplitDepth {
 				enough = kit.CeilDiv(enough, 8)
+			}
+			if set == wgmmaTF32 && (m.transA && m.N < transposedOften || !m.transB && m.M < transposedOften) {
+				enough = math.MaxInt
 			}
 			addCuts(fmt.Sprintf("wgmma_%dx%d", wgmmaM, t.n), tiling.GridOf(m.MatMulDims, wgmmaM, t.n, wgmmaGroup), 1, enough,
 				func(m *Problem, c, parts kit.Buffer, cut tiling.Schedule) { m.emitWgmma(set, i, c, parts, cut) })
@@ -70,7 +76,29 @@ func (m *Problem) newer() (preferred, others []variant) {
 	return preferred, others
 }
 
-var wgmmas = map[compute.DType]*wgmmaSet{compute.Float16: wgmmaF16, compute.BFloat16: wgmmaBF16}
+// transposedOften is how often elements have to be multiplied for it to be worth transposing them first.
+const transposedOften = 512
+
+// wgmmaSet is the kernels by wgmma that can read the operands, and are exact enough, or nil.
+func (m *Problem) wgmmaSet() *wgmmaSet {
+	switch {
+	case m.typeA != m.typeB || m.K == 0 || !m.Caps.Target.Covers(ir.Target{SM: 90, Suffix: "a"}):
+		return nil
+	case m.typeA == compute.Float16 && m.aligned(8):
+		return wgmmaF16
+	case m.typeA == compute.BFloat16 && m.aligned(8):
+		return wgmmaBF16
+	case m.typeA == compute.Float32 && m.precision == compute.TF32 && (m.K%4 == 0 || m.transA && !m.transB):
+		return wgmmaTF32
+	}
+	return nil
+}
+
+// aligned tells whether rows of the operands are multiples of so many elements, which tensor maps need: 16 bytes.
+func (m *Problem) aligned(n int) bool {
+	lda, ldb := m.rowLengths()
+	return lda%n == 0 && ldb%n == 0
+}
 
 // mmaSet is the kernels by mma.sync that are exact enough, or nil.
 func (m *Problem) mmaSet() *mmaSet {
@@ -130,38 +158,40 @@ func (m *Problem) emitMma(set *mmaSet, tile int, c, parts kit.Buffer, cut tiling
 		StrideA: uint64(m.StrideA), StrideB: uint64(m.StrideB), A: m.A, B: m.B, Bias: m.Bias, C: c, Parts: parts})
 }
 
-// wgmmaFits tells whether tensor maps can describe the operands: rows at multiples of 16 bytes, and some of them.
-func (m *Problem) wgmmaFits() bool {
-	lda, ldb := m.rowLengths()
-	return m.K > 0 && lda%8 == 0 && ldb%8 == 0
-}
-
 // emitWgmma is the product by wgmma, in tiles of that number.
 func (m *Problem) emitWgmma(set *wgmmaSet, tile int, c, parts kit.Buffer, cut tiling.Schedule) {
 	n, t := set.tiles[tile].n, cut.Tiling
 	items := cut.Items()
+	mapA := m.tensorMap(set, m.A, m.M, wgmmaM, m.StrideA, !m.transA)
+	mapB := m.tensorMap(set, m.B, m.N, n, m.StrideB, m.transB)
 	kMajorA, kMajorB := m.major()
+	if set == wgmmaTF32 {
+		kMajorA, kMajorB = 1, 1
+	}
 	m.LaunchEpilogue(m.tail, false, set.kernels[tile][kMajorA][kMajorB], [3]int{min(items, m.Caps.Multiprocessors), 1, 1}, wgmmaParams{
 		M: m.M, N: m.N, K: m.K, Items: items, BatchA: index(m.StrideA > 0), BatchB: index(m.StrideB > 0),
 		Flags: int(m.BiasOf | m.resultFlags() | kit.FlagIf(tiling.VectorC, m.N%4 == 0)), Act: int(m.Act), Down: t.Down,
 		InGroup: scalar.Divide(wgmmaGroup * t.Across), Tiles: scalar.Divide(t.Tiles()), ScheduleSizes: cut.Sizes(), Bias: m.Bias, C: c, Parts: parts,
-		MapA: m.tensorMap(set.typ, m.A, m.M, wgmmaM, m.StrideA, !m.transA), MapB: m.tensorMap(set.typ, m.B, m.N, n, m.StrideB, m.transB)})
+		MapA: mapA, MapB: mapB})
 }
 
 // tensorMap describes an operand with so many rows of the result's bound, of which a tile has box.
-func (m *Problem) tensorMap(t tensormap.DataType, x kit.Buffer, rows, box, stride int, kMajor bool) kit.TensorMap {
-	inner, outer := rows, m.K
-	if kMajor {
-		inner, outer = m.K, rows
-	}
+func (m *Problem) tensorMap(set *wgmmaSet, x kit.Buffer, rows, box, stride int, kMajor bool) kit.TensorMap {
 	batch := 1
 	if stride > 0 {
 		batch = m.Batch
 	}
-	d := tensormap.Map{Type: t, Rank: 3, Swizzle: tensormap.Swizzle128, Promotion: tensormap.L2x256}
+	inner, outer, pitch := rows, m.K, rows
+	if kMajor {
+		inner, outer, pitch = m.K, rows, m.K
+	} else if set == wgmmaTF32 {
+		inner, outer, kMajor = m.K, rows, true
+		x, pitch = m.toKMajor(x, rows, batch)
+	}
+	d := tensormap.Map{Type: set.typ, Rank: 3, Swizzle: tensormap.Swizzle128, Promotion: tensormap.L2x256}
 	d.Dims = [tensormap.MaxRank]uint64{uint64(inner), uint64(outer), uint64(batch)}
-	d.Strides = [tensormap.MaxRank - 1]uint64{uint64(2 * inner), uint64(2 * inner * outer)}
-	d.Box = [tensormap.MaxRank]uint32{WgmmaDepth, WgmmaDepth, 1}
+	d.Strides = [tensormap.MaxRank - 1]uint64{uint64(set.typ.Bytes() * pitch), uint64(set.typ.Bytes() * pitch * outer)}
+	d.Box = [tensormap.MaxRank]uint32{uint32(set.depth()), uint32(set.depth()), 1}
 	if kMajor {
 		d.Box[1] = uint32(box)
 	}

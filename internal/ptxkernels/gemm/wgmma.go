@@ -10,15 +10,15 @@ import (
 	"github.com/wavelane/wavelane/ptx/tensormap"
 )
 
-// A block of a wgmma_gemm computes 128 × n of the result at a time, 64 halves of the depth at a time: one warpgroup brings the
+// A block of a wgmma_gemm computes 128 × n of the result at a time, 128 bytes of the depth at a time: one warpgroup brings the
 // tiles by tensor copies (TMA), two multiply them, each its 64 rows. Blocks stay, one for each multiprocessor, and go from tile to
 // tile, so that the tiles of the next ones are on their way while results are written. (NVIDIA CUTLASS,
 // sm90_mma_tma_gmma_ss_warpspecialized; the persistent, cooperative schedule.)
 const (
 	wgmmaM       = 128
-	WgmmaDepth   = 64  // a row of 128 bytes: what the swizzle spans
-	wgmmaThreads = 384 // three warpgroups
-	wgmmaRow     = 2 * WgmmaDepth
+	wgmmaRow     = 128           // bytes of the depth: what the swizzle spans
+	WgmmaSteps   = wgmmaRow / 32 // an instruction takes 32 bytes of the depth
+	wgmmaThreads = 384           // three warpgroups
 	// A block has the registers of a multiprocessor, 168 for each thread, and shares them out again.
 	wgmmaProducerRegs, wgmmaConsumerRegs = 40, 232
 	// wgmmaGroup is how many rows of tiles are gone through column by column: what blocks read at a time is then nearly square, and
@@ -31,7 +31,7 @@ const (
 // wgmmaTile is a kernel's part of the result along n, and stages of tiles.
 type wgmmaTile struct{ n, stages int }
 
-var wgmmaTiles = []wgmmaTile{{256, 4}}
+var wgmmaTiles = []wgmmaTile{{256, 4}, {128, 6}, {64, 8}}
 
 func (t wgmmaTile) size() int { return (wgmmaM + t.n) * wgmmaRow }
 
@@ -45,15 +45,17 @@ type wgmmaSet struct {
 	kernels [][2][2]*kit.Kernel
 }
 
+// As TF32, copies round numbers on their way (CUTLASS does the same for operands of float32), and both operands have to be K-major.
 var (
-	wgmmaF16  = newWgmmaSet("f16", tensormap.F16, wgmmaBody[ptx.F16x2])
-	wgmmaBF16 = newWgmmaSet("bf16", tensormap.BF16, wgmmaBody[ptx.BF16x2])
+	wgmmaF16  = newWgmmaSet("f16", tensormap.F16, false, wgmmaBody[ptx.F16x2])
+	wgmmaBF16 = newWgmmaSet("bf16", tensormap.BF16, false, wgmmaBody[ptx.BF16x2])
+	wgmmaTF32 = newWgmmaSet("tf32", tensormap.TF32, true, wgmmaBody[ptx.TF32])
 )
 
-func newWgmmaSet(name string, typ tensormap.DataType, body func(k *ptx.Kernel, t wgmmaTile, kMajorA, kMajorB bool, e *kit.Epilogue)) *wgmmaSet {
+func newWgmmaSet(name string, typ tensormap.DataType, kMajorOnly bool, body func(k *ptx.Kernel, t wgmmaTile, kMajorA, kMajorB bool, e *kit.Epilogue)) *wgmmaSet {
 	s := &wgmmaSet{typ: typ, tiles: wgmmaTiles}
 	for _, t := range wgmmaTiles {
-		s.kernels = append(s.kernels, byMajor(func(a, b bool, suffix string) kit.Kernel {
+		s.kernels = append(s.kernels, byMajor(kMajorOnly, func(a, b bool, suffix string) kit.Kernel {
 			return kit.Kernel{Family: "matmul_wgmma_" + name, Name: fmt.Sprintf("wgmma_%s_%dx%d_%s", name, wgmmaM, t.n, suffix),
 				Block: [3]int{wgmmaThreads, 1, 1}, Shared: t.shared(),
 				Doc: "c = act(a·b + bias), or parts of a·b where depths are cut up, by wgmma on tiles that TMA brings; in the name, k " +
@@ -64,6 +66,9 @@ func newWgmmaSet(name string, typ tensormap.DataType, body func(k *ptx.Kernel, t
 	}
 	return s
 }
+
+// depth is the elements of a row.
+func (s *wgmmaSet) depth() int { return wgmmaRow / s.typ.Bytes() }
 
 // wgmmaParams are those of a wgmma_gemm.
 type wgmmaParams struct {
@@ -87,14 +92,18 @@ type wgmmaProduct struct {
 	wgmmaParams
 	k                *ptx.Kernel
 	kMajorA, kMajorB bool
+	depth            int // elements of a row
 	memory           ptx.Ptr[ptx.Shared, uint32]
 	scratch          ptx.Ptr[ptx.Shared, uint32]
 	full, empty      ptx.Mbarrier
 	mulAdd           func(k *ptx.Kernel, sums []*ptx.Var[float32], a, b ptx.Descriptor)
 }
 
-func wgmmaBody[T ptx.F16x2 | ptx.BF16x2](k *ptx.Kernel, t wgmmaTile, kMajorA, kMajorB bool, e *kit.Epilogue) {
-	p := &wgmmaProduct{wgmmaTile: t, k: k, kMajorA: kMajorA, kMajorB: kMajorB}
+func wgmmaBody[T ptx.F16x2 | ptx.BF16x2 | ptx.TF32](k *ptx.Kernel, t wgmmaTile, kMajorA, kMajorB bool, e *kit.Epilogue) {
+	p := &wgmmaProduct{wgmmaTile: t, k: k, kMajorA: kMajorA, kMajorB: kMajorB, depth: wgmmaRow / 2}
+	if _, whole := any(*new(T)).(ptx.TF32); whole {
+		p.depth = wgmmaRow / 4
+	}
 	p.Params = kit.NewParams(k, &p.wgmmaParams)
 	p.mulAdd = ptx.Wgmma[T, T, float32]{N: t.n, TransA: !kMajorA, TransB: !kMajorB}.MulAdd
 	p.Build(e)
@@ -183,7 +192,7 @@ func (p *wgmmaProduct) produce(a, b ptx.TensorMap[uint32]) {
 	r := p.ring()
 	p.each(func(w outputTile) {
 		za, zb := w.z.Mul(p.U32(&p.BatchA)), w.z.Mul(p.U32(&p.BatchB))
-		ptx.For(k, 0, w.Depth, WgmmaDepth, func(d ptx.Reg[uint32]) {
+		ptx.For(k, 0, w.Depth, p.depth, func(d ptx.Reg[uint32]) {
 			at := w.First.Add(d)
 			r.at(p.empty).WaitParity(r.phase.Get().Xor(1))
 			full, memory := r.at(p.full), r.memory()
@@ -194,7 +203,7 @@ func (p *wgmmaProduct) produce(a, b ptx.TensorMap[uint32]) {
 					m.Load(to, []ptx.Reg[int32]{signed(at), signed(x), signed(z)}, full)
 					return
 				}
-				for i := 0; i < size; i += WgmmaDepth {
+				for i := 0; i < size; i += p.depth {
 					x := x.Add(i)
 					m.Load(to.Bytes(i*wgmmaRow), []ptx.Reg[int32]{signed(x), signed(at), signed(z)}, full)
 				}
@@ -225,13 +234,13 @@ func (p *wgmmaProduct) consume(x *tiling.RowWriter) {
 			s.Set(0)
 		}
 		before := ptx.VarOf(k, p.empty.Address()) // barrier of the stage whose products may still be under way
-		ptx.For(k, 0, w.Depth, WgmmaDepth, func(d ptx.Reg[uint32]) {
+		ptx.For(k, 0, w.Depth, p.depth, func(d ptx.Reg[uint32]) {
 			r.at(p.full).WaitParity(r.phase.Get())
 			memory := r.memory()
 			ofA, stepA := p.descriptor(memory.Bytes(half.Mul(64*wgmmaRow)), p.kMajorA)
 			ofB, stepB := p.descriptor(memory.Bytes(wgmmaM*wgmmaRow), p.kMajorB)
 			k.WgmmaFence()
-			for i := range WgmmaDepth / 16 {
+			for i := range WgmmaSteps {
 				p.mulAdd(k, sums, ofA.Bytes(i*stepA), ofB.Bytes(i*stepB))
 			}
 			k.WgmmaCommit()
@@ -253,11 +262,11 @@ func (p *wgmmaProduct) barrierAt(address ptx.Reg[uint32]) ptx.Mbarrier {
 	return ptx.MbarrierAt(ptx.SharedPtrAt[ptx.Shared, uint64](p.k, address))
 }
 
-// descriptor is that of the operand's tile at x, and what to advance it by for the next 16 of the depth. K-major, 8 rows
-// of 128 bytes are an atom. M-major, an atom is 64 elements at each of 8 depths, and the next 64 elements lie after all depths.
+// descriptor is that of the operand's tile at x, and what to advance it by for the next instruction. K-major, 8 rows
+// of 128 bytes are an atom. M-major, which only 16 bits are, an atom is 64 elements at each of 8 depths, and the next 64 elements lie after all depths.
 func (p *wgmmaProduct) descriptor(x ptx.Ptr[ptx.Shared, uint32], kMajor bool) (d ptx.Descriptor, step int) {
 	if kMajor {
 		return ptx.NewDescriptor(x, 16, 8*wgmmaRow, ptx.Swizzle128), 32
 	}
-	return ptx.NewDescriptor(x, WgmmaDepth*wgmmaRow, 8*wgmmaRow, ptx.Swizzle128), 16 * wgmmaRow
+	return ptx.NewDescriptor(x, p.depth*wgmmaRow, 8*wgmmaRow, ptx.Swizzle128), 16 * wgmmaRow
 }

@@ -58,24 +58,29 @@ func TestCutsChosen(t *testing.T) {
 	}
 }
 
-// Float32 as TF32 goes to wgmma, K-major: what is not is transposed first if it is multiplied often.
+// Float32 as TF32 goes to wgmma, K-major: what is not is transposed first if it is multiplied often. So does float32 as two TF32, which
+// are made first.
 func TestTF32Chosen(t *testing.T) {
 	caps := kit.DefaultCaps
+	const tf32, parts = compute.TF32, compute.FP32Tensor
 	for _, c := range []struct {
+		precision      compute.Precision
 		m, k, n        int
 		transA, transB bool
 		want           string
 		kernels        int
 	}{
-		{4096, 4096, 4096, false, true, "wgmma_128x256", 1},
-		{4096, 4096, 4096, false, false, "wgmma_128x256", 2},
-		{4096, 4096, 4096, true, false, "wgmma_128x256", 3},
-		{4096, 4095, 4096, true, false, "wgmma_128x256", 3}, // rows of 4095 are padded
-		{4096, 4095, 4096, false, false, "mma_128x128", 1},
-		{256, 4096, 16384, false, true, "wgmma_128x256", 1},
-		{256, 4096, 16384, false, false, "mma_128x128", 1},
+		{tf32, 4096, 4096, 4096, false, true, "wgmma_128x256", 1},
+		{tf32, 4096, 4096, 4096, false, false, "wgmma_128x256", 2},
+		{tf32, 4096, 4096, 4096, true, false, "wgmma_128x256", 3},
+		{tf32, 4096, 4095, 4096, true, false, "wgmma_128x256", 3}, // rows of 4095 are padded
+		{tf32, 4096, 4095, 4096, false, false, "mma_128x128", 1},
+		{tf32, 256, 4096, 16384, false, true, "wgmma_128x256", 1},
+		{tf32, 256, 4096, 16384, false, false, "mma_128x128", 1},
+		{parts, 4096, 4095, 4096, false, true, "wgmma_128x128", 3},
+		{parts, 256, 4096, 16384, false, true, "mma_128x128", 1},
 	} {
-		o := compute.MatMulOptions{Precision: compute.TF32, TransA: c.transA, TransB: c.transB}
+		o := compute.MatMulOptions{Precision: c.precision, TransA: c.transA, TransB: c.transB}
 		s := &program.Step{Entry: catalogue.MatMul, Attr: program.Attr{Options: o}}
 		a, b := []int{c.m, c.k}, []int{c.k, c.n}
 		if c.transA {

@@ -19,6 +19,7 @@ import (
 	"github.com/wavelane/wavelane/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx"
 	"github.com/wavelane/wavelane/ptx/sim"
+	"github.com/wavelane/wavelane/ptx/tensormap"
 )
 
 // exact is a product of small integers: every kind of numbers holds them and their sums.
@@ -126,7 +127,7 @@ func TestMmaProducts(t *testing.T) {
 						e.m, e.n, e.k = (e.m+7)&^7, (e.n+7)&^7, (e.k+7)&^7
 					}
 					e.emit = func(m *Problem) {
-						m.emitMma(set, tile, kit.Out, kit.Out, tiling.GridOf(m.MatMulDims, mmaTiles[tile].m, mmaTiles[tile].n, 1).Schedules(m.Caps.Multiprocessors, m.K, 1)[0])
+						m.emitMma(set, tile, kit.Out, kit.Out, tiling.GridOf(m.MatMulDims, mmaTiles[tile].m, mmaTiles[tile].n, 1).Schedules(m.Caps.Multiprocessors, m.K, 1, 1)[0])
 					}
 					e.check(t, r, rng)
 				}
@@ -137,7 +138,7 @@ func TestMmaProducts(t *testing.T) {
 
 // Products by wgmma: layouts, sizes that end inside of tiles, batches, more tiles than blocks.
 func TestWgmmaProducts(t *testing.T) {
-	for kind, set := range map[string]*wgmmaSet{"f16": wgmmaF16, "bf16": wgmmaBF16, "tf32": wgmmaTF32} {
+	for kind, set := range map[string]*wgmmaSet{"f16": wgmmaF16, "bf16": wgmmaBF16, "tf32": wgmmaTF32, "tf32x3": wgmmaTF32x3} {
 		for tile, of := range set.tiles {
 			t.Run(fmt.Sprintf("%s_%d", kind, of.n), func(t *testing.T) {
 				t.Parallel()
@@ -146,9 +147,9 @@ func TestWgmmaProducts(t *testing.T) {
 					r := kerneltest.New(t, sim.Config{Checks: sim.AllChecks, Seed: rng.Uint64(), Perturb: true}, nil)
 					e := exact{kind: kind, batch: kerneltest.OneOf(rng, 1, 2), m: 8 * (1 + rng.IntN(20)), n: 8 * (1 + rng.IntN(36)),
 						k: 8 * (1 + rng.IntN(20)), transA: i&1 == 1, transB: i&2 == 2, shareB: rng.IntN(2) == 0}
-					if kind == "tf32" { // rows of whole 16 bytes are needed only of what is not transposed first
+					if set.typ == tensormap.TF32 { // rows of whole 16 bytes are needed only of what is not transposed first
 						e.m, e.n = 1+rng.IntN(160), 1+rng.IntN(290)
-						if e.transA && !e.transB {
+						if e.transA && !e.transB || set.parts() > 1 {
 							e.k = 1 + rng.IntN(160)
 						} else {
 							e.k -= 4 * rng.IntN(2)

@@ -28,17 +28,24 @@ const (
 	wgmmaScratch = 16 * tiling.MMAScratchRow
 )
 
-// wgmmaTile is a kernel's part of the result along n, and stages of tiles.
-type wgmmaTile struct{ n, stages int }
+// wgmmaTile is a kernel's part of the result along n, and stages of tiles. An operand may be the sum of two parts, which have tiles each.
+type wgmmaTile struct{ n, stages, parts int }
 
-var wgmmaTiles = []wgmmaTile{{256, 4}, {128, 6}, {64, 8}}
+var (
+	wgmmaTiles      = []wgmmaTile{{256, 4, 1}, {128, 6, 1}, {64, 8, 1}}
+	wgmmaPartsTiles = []wgmmaTile{{128, 3, 2}}
+)
 
-func (t wgmmaTile) size() int { return (wgmmaM + t.n) * wgmmaRow }
+func (t wgmmaTile) size() int { return t.parts * (wgmmaM + t.n) * wgmmaRow }
+
+// sizeA is the bytes of a's tiles in a stage, before those of b.
+func (t wgmmaTile) sizeA() int { return t.parts * wgmmaM * wgmmaRow }
 
 // shared is the bytes of dynamic shared memory: tiles, scratch memory of eight warps, two barriers for each stage.
 func (t wgmmaTile) shared() int { return t.stages*t.size() + 8*wgmmaScratch + 16*t.stages }
 
-// wgmmaSet is the kernels for a kind of numbers: by tile, and by whether a and b are K-major.
+// wgmmaSet is the kernels for a kind of numbers: by tile, which are families, since a driver takes long to compile them, and by whether a and
+// b are K-major.
 type wgmmaSet struct {
 	typ     tensormap.DataType
 	tiles   []wgmmaTile
@@ -46,17 +53,19 @@ type wgmmaSet struct {
 }
 
 // As TF32, copies round numbers on their way (CUTLASS does the same for operands of float32), and both operands have to be K-major.
+// As sums of two TF32, they are nearly exact: see [tiling.KindTF32x3].
 var (
-	wgmmaF16  = newWgmmaSet("f16", tensormap.F16, false, wgmmaBody[ptx.F16x2])
-	wgmmaBF16 = newWgmmaSet("bf16", tensormap.BF16, false, wgmmaBody[ptx.BF16x2])
-	wgmmaTF32 = newWgmmaSet("tf32", tensormap.TF32, true, wgmmaBody[ptx.TF32])
+	wgmmaF16    = newWgmmaSet("f16", tensormap.F16, wgmmaTiles, wgmmaBody[ptx.F16x2])
+	wgmmaBF16   = newWgmmaSet("bf16", tensormap.BF16, wgmmaTiles, wgmmaBody[ptx.BF16x2])
+	wgmmaTF32   = newWgmmaSet("tf32", tensormap.TF32, wgmmaTiles, wgmmaBody[ptx.TF32])
+	wgmmaTF32x3 = newWgmmaSet("tf32x3", tensormap.TF32, wgmmaPartsTiles, wgmmaBody[ptx.TF32])
 )
 
-func newWgmmaSet(name string, typ tensormap.DataType, kMajorOnly bool, body func(k *ptx.Kernel, t wgmmaTile, kMajorA, kMajorB bool, e *kit.Epilogue)) *wgmmaSet {
-	s := &wgmmaSet{typ: typ, tiles: wgmmaTiles}
-	for _, t := range wgmmaTiles {
-		s.kernels = append(s.kernels, byMajor(kMajorOnly, func(a, b bool, suffix string) kit.Kernel {
-			return kit.Kernel{Family: "matmul_wgmma_" + name, Name: fmt.Sprintf("wgmma_%s_%dx%d_%s", name, wgmmaM, t.n, suffix),
+func newWgmmaSet(name string, typ tensormap.DataType, tiles []wgmmaTile, body func(k *ptx.Kernel, t wgmmaTile, kMajorA, kMajorB bool, e *kit.Epilogue)) *wgmmaSet {
+	s := &wgmmaSet{typ: typ, tiles: tiles}
+	for _, t := range tiles {
+		s.kernels = append(s.kernels, byMajor(typ.Bytes() == 4, func(a, b bool, suffix string) kit.Kernel {
+			return kit.Kernel{Family: fmt.Sprintf("matmul_wgmma_%s_%d", name, t.n), Name: fmt.Sprintf("wgmma_%s_%dx%d_%s", name, wgmmaM, t.n, suffix),
 				Block: [3]int{wgmmaThreads, 1, 1}, Shared: t.shared(),
 				Doc: "c = act(a·b + bias), or parts of a·b where depths are cut up, by wgmma on tiles that TMA brings; in the name, k " +
 					"says that an operand is K-major (a [m, k], b [n, k]), x that it is not.",
@@ -66,6 +75,9 @@ func newWgmmaSet(name string, typ tensormap.DataType, kMajorOnly bool, body func
 	}
 	return s
 }
+
+// parts are those of an operand.
+func (s *wgmmaSet) parts() int { return s.tiles[0].parts }
 
 // depth is the elements of a row.
 func (s *wgmmaSet) depth() int { return wgmmaRow / s.typ.Bytes() }
@@ -96,7 +108,7 @@ type wgmmaProduct struct {
 	memory           ptx.Ptr[ptx.Shared, uint32]
 	scratch          ptx.Ptr[ptx.Shared, uint32]
 	full, empty      ptx.Mbarrier
-	mulAdd           func(k *ptx.Kernel, sums []*ptx.Var[float32], a, b ptx.Descriptor)
+	mulAdd           func(k *ptx.Kernel, add any, sums []*ptx.Var[float32], a, b ptx.Descriptor)
 }
 
 func wgmmaBody[T ptx.F16x2 | ptx.BF16x2 | ptx.TF32](k *ptx.Kernel, t wgmmaTile, kMajorA, kMajorB bool, e *kit.Epilogue) {
@@ -105,7 +117,7 @@ func wgmmaBody[T ptx.F16x2 | ptx.BF16x2 | ptx.TF32](k *ptx.Kernel, t wgmmaTile, 
 		p.depth = wgmmaRow / 4
 	}
 	p.Params = kit.NewParams(k, &p.wgmmaParams)
-	p.mulAdd = ptx.Wgmma[T, T, float32]{N: t.n, TransA: !kMajorA, TransB: !kMajorB}.MulAdd
+	p.mulAdd = ptx.Wgmma[T, T, float32]{N: t.n, TransA: !kMajorA, TransB: !kMajorB}.MulAddIf
 	p.Build(e)
 }
 
@@ -208,8 +220,10 @@ func (p *wgmmaProduct) produce(a, b ptx.TensorMap[uint32]) {
 					m.Load(to.Bytes(i*wgmmaRow), []ptx.Reg[int32]{signed(x), signed(at), signed(z)}, full)
 				}
 			}
-			bring(memory, a, w.top, za, wgmmaM, p.kMajorA)
-			bring(memory.Bytes(wgmmaM*wgmmaRow), b, w.left, zb, p.n, p.kMajorB)
+			for i := range p.parts {
+				bring(memory.Bytes(i*wgmmaM*wgmmaRow), a, w.top, za.Mul(p.parts).Add(i), wgmmaM, p.kMajorA)
+				bring(memory.Bytes(p.sizeA()+i*p.n*wgmmaRow), b, w.left, zb.Mul(p.parts).Add(i), p.n, p.kMajorB)
+			}
 			r.next()
 		}, ptx.NoUnroll())
 	})
@@ -233,29 +247,69 @@ func (p *wgmmaProduct) consume(x *tiling.RowWriter) {
 		for _, s := range sums {
 			s.Set(0)
 		}
-		before := ptx.VarOf(k, p.empty.Address()) // barrier of the stage whose products may still be under way
-		ptx.For(k, 0, w.Depth, p.depth, func(d ptx.Reg[uint32]) {
-			r.at(p.full).WaitParity(r.phase.Get())
-			memory := r.memory()
-			ofA, stepA := p.descriptor(memory.Bytes(half.Mul(64*wgmmaRow)), p.kMajorA)
-			ofB, stepB := p.descriptor(memory.Bytes(wgmmaM*wgmmaRow), p.kMajorB)
-			k.WgmmaFence()
-			for i := range WgmmaSteps {
-				p.mulAdd(k, sums, ofA.Bytes(i*stepA), ofB.Bytes(i*stepB))
-			}
-			k.WgmmaCommit()
-			k.WgmmaWait(1)
-			k.When(leader.And(d.Gt(0)), func() { p.barrierAt(before.Get()).ArriveN(1) })
-			before.Set(r.at(p.empty).Address())
-			r.next()
-		}, ptx.NoUnroll())
-		k.WgmmaWait(0)
-		k.When(leader.And(w.Depth.Gt(0)), func() { p.barrierAt(before.Get()).ArriveN(1) })
+		if p.parts == 1 {
+			p.multiply(w, r, half, leader, sums)
+		} else {
+			p.multiplyParts(w, r, half, leader, sums)
+		}
 		x.Begin(w.Segment, w.z, p.U32(&p.Flags), p.U32(&p.Act))
 		x.Chunks(p.n/32, 16, warp.Mad(16, w.top), w.left, false, func(i, row, col int) *ptx.Var[float32] {
 			return sums[(32*i+col)/8*4+row/8*2+col%8]
 		})
 	})
+}
+
+// multiply adds up the products of a segment in tensor cores.
+func (p *wgmmaProduct) multiply(w outputTile, r *ring, half ptx.Reg[uint32], leader ptx.Reg[bool], sums []*ptx.Var[float32]) {
+	k := p.k
+	before := ptx.VarOf(k, p.empty.Address()) // barrier of the stage whose products may still be under way
+	ptx.For(k, 0, w.Depth, p.depth, func(d ptx.Reg[uint32]) {
+		r.at(p.full).WaitParity(r.phase.Get())
+		k.WgmmaFence()
+		p.products(r.memory(), half, 0, 0, true, sums)
+		k.WgmmaCommit()
+		k.WgmmaWait(1)
+		k.When(leader.And(d.Gt(0)), func() { p.barrierAt(before.Get()).ArriveN(1) })
+		before.Set(r.at(p.empty).Address())
+		r.next()
+	}, ptx.NoUnroll())
+	k.WgmmaWait(0)
+	k.When(leader.And(w.Depth.Gt(0)), func() { p.barrierAt(before.Get()).ArriveN(1) })
+}
+
+// multiplyParts does so for operands in two parts. What tensor cores add up they do not round to nearest, so that sums of many products
+// drift: those of a stage begin at zero, and are added by ordinary instructions, while the other warpgroup multiplies.
+func (p *wgmmaProduct) multiplyParts(w outputTile, r *ring, half ptx.Reg[uint32], leader ptx.Reg[bool], sums []*ptx.Var[float32]) {
+	k := p.k
+	stage := make([]*ptx.Var[float32], len(sums))
+	for i := range stage {
+		stage[i] = ptx.NewVar[float32](k)
+		stage[i].Set(0)
+	}
+	ptx.For(k, 0, w.Depth, p.depth, func(d ptx.Reg[uint32]) {
+		r.at(p.full).WaitParity(r.phase.Get())
+		memory := r.memory()
+		k.WgmmaFence()
+		p.products(memory, half, 1, 0, false, stage)
+		p.products(memory, half, 0, 1, true, stage)
+		p.products(memory, half, 0, 0, true, stage)
+		k.WgmmaCommit()
+		k.WgmmaWait(0)
+		k.When(leader, func() { r.at(p.empty).ArriveN(1) })
+		r.next()
+		for i, s := range sums {
+			s.Set(s.Get().Add(stage[i].Get()))
+		}
+	}, ptx.NoUnroll())
+}
+
+// products asks for those of a stage, of a part of a and one of b. Unless add is set, sums begin with them.
+func (p *wgmmaProduct) products(memory ptx.Ptr[ptx.Shared, uint32], half ptx.Reg[uint32], partA, partB int, add bool, sums []*ptx.Var[float32]) {
+	ofA, stepA := p.descriptor(memory.Bytes(half.Mul(64*wgmmaRow)).Bytes(partA*wgmmaM*wgmmaRow), p.kMajorA)
+	ofB, stepB := p.descriptor(memory.Bytes(p.sizeA()+partB*p.n*wgmmaRow), p.kMajorB)
+	for i := range WgmmaSteps {
+		p.mulAdd(p.k, add || i > 0, sums, ofA.Bytes(i*stepA), ofB.Bytes(i*stepB))
+	}
 }
 
 func (p *wgmmaProduct) barrierAt(address ptx.Reg[uint32]) ptx.Mbarrier {

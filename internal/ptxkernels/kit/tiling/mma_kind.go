@@ -99,21 +99,23 @@ func tf32x3Products(k *ptx.Kernel, a, b [][]ptx.Reg[uint32], sum func(i, j int) 
 	}
 }
 
-// tf32Parts cuts each number in two: rounded to a TF32, and the rest cut off to one. Of its at most 12 bits one is lost, as it would
-// be by rounding: there were only ties. Infinite numbers and NaN have no rest.
 func tf32Parts(k *ptx.Kernel, x [][]ptx.Reg[uint32]) (high, low [][]ptx.Reg[uint32]) {
 	for _, f := range x {
 		var h, l []ptx.Reg[uint32]
 		for _, v := range f {
-			whole := ptx.Bitcast[float32](v)
-			upper := ptx.Bitcast[uint32](ptx.ConvertTF32(whole))
-			up := ptx.Bitcast[float32](upper)
-			rest := ptx.Bitcast[uint32](whole.Sub(up)).And(math.MaxUint32 >> 13 << 13)
-			finite := up.Abs().Lt(float32(math.Inf(1)))
-			h = append(h, upper)
-			l = append(l, ptx.Select(finite, rest, 0))
+			up, rest := TF32Parts(ptx.Bitcast[float32](v))
+			h, l = append(h, ptx.Bitcast[uint32](up)), append(l, ptx.Bitcast[uint32](rest))
 		}
 		high, low = append(high, h), append(low, l)
 	}
 	return high, low
+}
+
+// TF32Parts cuts a number in two: rounded to a TF32, and the rest cut off to one. Of its at most 12 bits one is lost, as it would
+// be by rounding: there were only ties. Infinite numbers and NaN have no rest.
+func TF32Parts(x ptx.Reg[float32]) (high, low ptx.Reg[float32]) {
+	high = ptx.Bitcast[float32](ptx.Bitcast[uint32](ptx.ConvertTF32(x)))
+	rest := ptx.Bitcast[uint32](x.Sub(high)).And(math.MaxUint32 >> 13 << 13)
+	finite := high.Abs().Lt(float32(math.Inf(1)))
+	return high, ptx.Bitcast[float32](ptx.Select(finite, rest, 0))
 }

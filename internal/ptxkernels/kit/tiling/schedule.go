@@ -76,8 +76,9 @@ func UniformSplit(splits, products, rows, cols int) Schedule {
 
 // Schedules lists the ways to share out products of that depth in tiles, the best first by this model: blocks take as long as the depth that they go
 // over, and tileUnits for each tile that they touch. The GPU has room for some blocks at a time, whose waves add up. When whole
-// tiles leave most of a last wave idle, stream-K has that wave, and the one before it, do what is left over in equal shares.
-func (t Grid) Schedules(multiprocessors, depth, resident int) []Schedule {
+// tiles leave most of a last wave idle, stream-K has that wave, and the one before it, do what is left over in equal shares. To be first,
+// a cut has to take less than whole tiles even if it takes gain times as long as the model says.
+func (t Grid) Schedules(multiprocessors, depth, resident int, gain float64) []Schedule {
 	tiles, length := t.Tiles()*t.Batch, max(1, kit.CeilDiv(depth, DepthUnit)) // of depth 0 the tiles are written all the same
 	room := multiprocessors * resident
 	cuts := []Schedule{{Parts: 1, Length: length, Share: 1, Tiling: t, time: kit.CeilDiv(tiles, room) * (length + tileUnits)}}
@@ -89,6 +90,9 @@ func (t Grid) Schedules(multiprocessors, depth, resident int) []Schedule {
 	rest := tiles - waves*room
 	share := max(kit.CeilDiv(rest*length, room), SplitDepth/DepthUnit)
 	cuts = t.AppendSchedule(cuts, "/streamk", rest, length, share, waves*(length+tileUnits)+share+(1+kit.CeilDiv(share-1, length))*tileUnits)
+	for i := range cuts[1:] {
+		cuts[i+1].time = int(gain * float64(cuts[i+1].time))
+	}
 	slices.SortStableFunc(cuts, func(a, b Schedule) int { return cmp.Compare(a.time, b.time) })
 	return cuts
 }

@@ -24,7 +24,7 @@ func TestCutsModel(t *testing.T) {
 		multiprocessors := 1 + rng.IntN(150)
 		m := catalogue.MatMulDims{Batch: 1 + rng.IntN(3), M: 1 + rng.IntN(4000), N: 1 + rng.IntN(4000), K: 1 + rng.IntN(9000)}
 		of := GridOf(m, 128, kerneltest.OneOf(rng, 128, 256), kerneltest.OneOf(rng, 1, 8))
-		cuts := of.Schedules(multiprocessors, m.K, kerneltest.OneOf(rng, 1, 2, 4))
+		cuts := of.Schedules(multiprocessors, m.K, kerneltest.OneOf(rng, 1, 2, 4), 1)
 		tiles := of.Tiles() * of.Batch
 		for i, c := range cuts {
 			require.True(t, i == 0 || cuts[i-1].time <= c.time)

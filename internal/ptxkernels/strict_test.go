@@ -36,7 +36,7 @@ var allowed = []allowance{
 	{"UncoalescedStore", "as the loads: rows that do not begin at multiples of 16 bytes", named("mma_", "gemm_async_", "wgmma_")},
 	{"PredicateOverflow", "a few more than the hardware has, where the operands' tiles are placed, once", named("mma_")},
 	{"PredicateOverflow", "one more than the hardware has, where results are written", named("wgmma_")},
-	{"HighRegisterPressure", "by the analyser's count; two of three warpgroups raise theirs to 232, and ptxas spills nothing", named("wgmma_", "attention_wgmma_")},
+	{"HighRegisterPressure", "by the analyser's count; two of three warpgroups raise theirs to 232, and ptxas spills nothing", named("wgmma_f16_128x256", "wgmma_bf16_128x256", "wgmma_tf32_128x256", "attention_wgmma_")},
 	{"UncoalescedStore", "rows of results are as far apart as there are heads: eight lanes write 128 bytes of each", named("attention_wgmma_")},
 	{"SharedMemBankConflict", "lanes keep eight sums of neighbouring columns as two fours, once for each block",
 		[]string{"gemv_columns_f16_1", "gemv_columns_f16_2", "gemv_columns_bf16_1", "gemv_columns_bf16_2"}},

@@ -30,7 +30,8 @@ const (
 // DataType is the type of the elements. The values are those of the driver's enumeration.
 type DataType uint8
 
-// The data types. Those in FTZ flush denormals; reductions treat them as the plain types.
+// The data types. Copies to shared memory round elements of TF32 to the nearest, ties away from zero. Those in FTZ flush denormals;
+// reductions treat them as the plain types.
 const (
 	U8 DataType = iota
 	U16

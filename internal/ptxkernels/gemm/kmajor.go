@@ -74,8 +74,8 @@ func newKMajor(name, doc string, already bool, parts int) *kit.Kernel {
 				return
 			}
 			high, low := tiling.TF32Parts(v)
-			ptx.StoreIf(there, to, high)
-			ptx.StoreIf(there, to.At(matrix), low)
+			ptx.StoreIf(there, ptx.Cast[uint32](to), high)
+			ptx.StoreIf(there, ptx.Cast[uint32](to.At(matrix)), low)
 		})
 	})
 }

@@ -104,18 +104,18 @@ func tf32Parts(k *ptx.Kernel, x [][]ptx.Reg[uint32]) (high, low [][]ptx.Reg[uint
 		var h, l []ptx.Reg[uint32]
 		for _, v := range f {
 			up, rest := TF32Parts(ptx.Bitcast[float32](v))
-			h, l = append(h, ptx.Bitcast[uint32](up)), append(l, ptx.Bitcast[uint32](rest))
+			h, l = append(h, up), append(l, rest)
 		}
 		high, low = append(high, h), append(low, l)
 	}
 	return high, low
 }
 
-// TF32Parts cuts a number in two: rounded to a TF32, and the rest cut off to one. Of its at most 12 bits one is lost, as it would
+// TF32Parts cuts a number in two, as words: rounded to a TF32, and the rest cut off to one. Of its at most 12 bits one is lost, as it would
 // be by rounding: there were only ties. Infinite numbers and NaN have no rest.
-func TF32Parts(x ptx.Reg[float32]) (high, low ptx.Reg[float32]) {
-	high = ptx.Bitcast[float32](ptx.Bitcast[uint32](ptx.ConvertTF32(x)))
-	rest := ptx.Bitcast[uint32](x.Sub(high)).And(math.MaxUint32 >> 13 << 13)
-	finite := high.Abs().Lt(float32(math.Inf(1)))
-	return high, ptx.Bitcast[float32](ptx.Select(finite, rest, 0))
+func TF32Parts(x ptx.Reg[float32]) (high, low ptx.Reg[uint32]) {
+	high = ptx.Bitcast[uint32](ptx.ConvertTF32(x))
+	up := ptx.Bitcast[float32](high)
+	rest := ptx.Bitcast[uint32](x.Sub(up)).And(math.MaxUint32 >> 13 << 13)
+	return high, ptx.Select(up.Abs().Lt(float32(math.Inf(1))), rest, 0)
 }

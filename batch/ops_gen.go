@@ -859,6 +859,8 @@ func (rec *Batch) EmbeddingBackward(table, ids, dy Value) Value {
 //   - A query that sees no key, or only scores of −Inf, gives zeros.
 //   - NaN or +Inf among the scores of a query gives NaN.
 //   - Values that are NaN or infinite may reach queries that do not see them.
+//   - Uint32 caches are packed, [… words] in place of [… heads d]: a row of words for the heads of a key, in blocks of
+//     32 values as quant.Pack sorts a row of Q8_0; d is a multiple of 32.
 func (rec *Batch) Attention(q, k, v Value, options ...compute.AttentionOptions) Value {
 	return rec.apply(catalogue.Lookup("attention"), nil, optional(options), q, k, v)
 }
@@ -925,6 +927,8 @@ func (rec *Batch) AttentionBackwardWithLengths(q, k, v, y, lse, dy, lengths Valu
 // "PagedAttention", 2023).
 //
 //   - q is [batch, n, heads, d], or lacks the batch; kpages and vpages are [pages, pagesize, kvheads, d], of one type.
+//   - Uint32 caches are packed, [… words] in place of [… heads d]: a row of words for the heads of a key, in blocks of
+//     32 values as quant.Pack sorts a row of Q8_0; d is a multiple of 32.
 //   - table is [batch, entries]; lengths holds a number of keys for each sequence.
 //   - Key t of sequence b lies in page table[b, t/pagesize] at t mod pagesize.
 //   - Keys of pages that do not exist, with ids below 0 or from pages on, are not seen.
@@ -942,6 +946,12 @@ func (rec *Batch) PagedAttention(q, kpages, vpages, table, lengths Value, option
 //   - positions holds the position of the first row of each sequence; row i has that position plus i.
 //   - Rows at positions below 0 or from 2³¹ on are not written.
 //   - Slots that no row goes to are unchanged.
+//   - Uint32 caches are packed, [… words] in place of [… heads d]: a row of words for the heads of a key, in blocks of
+//     32 values as quant.Pack sorts a row of Q8_0; d is a multiple of 32.
+//   - Rows that are packed are Float32.
+//   - The scale of a block is its largest magnitude divided by 127, rounded to Float16; its values become the nearest
+//     multiples of the scale, up to 127 times it, halves away from 0.
+//   - A packed block becomes NaN if a value is not finite, or the scale would not be.
 //   - cache is [batch, capacity, heads, d].
 //   - Once positions exceed the capacity, the newest rows replace the oldest; of more rows than slots the last ones
 //     remain.
@@ -958,6 +968,12 @@ func (rec *Batch) KVAppend(cache, rows, positions Value) Value {
 //   - positions holds the position of the first row of each sequence; row i has that position plus i.
 //   - Rows at positions below 0 or from 2³¹ on are not written.
 //   - Slots that no row goes to are unchanged.
+//   - Uint32 caches are packed, [… words] in place of [… heads d]: a row of words for the heads of a key, in blocks of
+//     32 values as quant.Pack sorts a row of Q8_0; d is a multiple of 32.
+//   - Rows that are packed are Float32.
+//   - The scale of a block is its largest magnitude divided by 127, rounded to Float16; its values become the nearest
+//     multiples of the scale, up to 127 times it, halves away from 0.
+//   - A packed block becomes NaN if a value is not finite, or the scale would not be.
 //   - pages is [pages, pagesize, heads, d], table is [batch, entries].
 //   - Position t of sequence b lies in page table[b, t/pagesize] at t mod pagesize.
 //   - Rows at positions from entries·pagesize on are not written, nor are rows in pages that do not exist, with ids

@@ -5,6 +5,8 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/catalogue"
+	"github.com/wavelane/wavelane/internal/program"
+	"github.com/wavelane/wavelane/internal/simd/blocks"
 	"github.com/wavelane/wavelane/internal/simd/engine"
 	"github.com/wavelane/wavelane/internal/simd/gemm"
 	"github.com/wavelane/wavelane/internal/simd/kernels"
@@ -24,7 +26,8 @@ type attending struct {
 	lengths int // operand, 0 for none
 	table   int // operand, 0 for caches that are not in pages
 	catalogue.Paging
-	lse bool // is wanted too
+	lse    bool           // is wanted too
+	packed blocks.Weights // keys or values, if they are packed: rows of all caches
 
 	rows   int // of one head of keys: N·Group
 	blocks int // of attentionRows
@@ -41,6 +44,9 @@ func attention(c *call) work {
 }
 
 func (x *attending) work(c *call) work {
+	if k := c.in[1]; k.DType == compute.Uint32 {
+		x.packed = blocks.NewWeights(catalogue.CacheFormat, program.F32(k.Shape[:len(k.Shape)-1]...).Len(), k.Shape[len(k.Shape)-1])
+	}
 	x.rows = x.N * x.Group()
 	x.blocks = engine.CeilDiv(x.rows, attentionRows)
 	units := x.Batch * x.KVHeads * x.blocks
@@ -149,6 +155,9 @@ func (t *attentionTile) scores(x *attending, k view, d compute.DType, keys int) 
 		}
 	}
 	tile, stride := t.tileOf(&t.k, x, k, d)
+	if t.n <= kernels.AttendRows && kernels.Scores(t.s, t.q, tile, t.n, x.D, keys, stride, attentionKeys) {
+		return
+	}
 	gemm.Run(&gemm.Product{M: t.n, N: keys, K: x.D, AM: x.D, AK: 1, BK: 1, BN: stride, LDC: attentionKeys, Batch: 1, Alpha: 1},
 		&gemm.Operands{A: t.q, B: tile, C: t.s}, 1)
 }
@@ -166,6 +175,9 @@ func (t *attentionTile) values(x *attending, v view, d compute.DType, keys int) 
 		}
 	}
 	tile, stride := t.tileOf(&t.v, x, v, d)
+	if t.n <= kernels.AttendRows && kernels.AddValues(t.o, t.s, tile, t.n, x.D, keys, stride, attentionKeys) {
+		return
+	}
 	gemm.Run(&gemm.Product{M: t.n, N: x.D, K: keys, AM: attentionKeys, AK: 1, BK: stride, BN: 1, LDC: x.D, Batch: 1, Alpha: 1, Beta: 1},
 		&gemm.Operands{A: t.s, B: tile, C: t.o}, 1)
 }
@@ -173,7 +185,7 @@ func (t *attentionTile) values(x *attending, v view, d compute.DType, keys int) 
 // few says whether there are few rows for keys that lie at one distance from each other, which are used as they lie then: where the
 // first begins, and the distance.
 func (t *attentionTile) few(x *attending, d compute.DType) (first, stride int, ok bool) {
-	if t.n > kernels.AttendRows || x.table > 0 || d == compute.BFloat16 {
+	if t.n > kernels.AttendRows || x.table > 0 || d == compute.BFloat16 || d == compute.Uint32 {
 		return 0, 0, false
 	}
 	return (t.rows[0]*x.KVHeads + t.head) * x.D, x.KVHeads * x.D, true
@@ -268,6 +280,11 @@ func (t *attentionTile) tileOf(spare *[]float32, x *attending, kv view, d comput
 		return kv.f32()[at(t.rows[0]):], x.KVHeads * x.D
 	}
 	*spare = engine.Resized(*spare, len(t.rows)*x.D)
+	if d == compute.Uint32 {
+		w := x.packed.Of(kv.bytes(d))
+		w.DequantizeRows(*spare, t.rows, t.head*x.D, x.D)
+		return *spare, x.D
+	}
 	for i, n := 0, 0; i < len(t.rows); i += n {
 		row, to := t.rows[i], (*spare)[i*x.D:]
 		if n = 1; row < 0 {

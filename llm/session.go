@@ -49,6 +49,10 @@ func WithExact() SessionOption { return func(o *sessionOptions) { o.Exact = true
 // WithWideCache keeps keys and values in Float32. Otherwise they are rounded to Float16, which is half the memory.
 func WithWideCache() SessionOption { return func(o *sessionOptions) { o.WideCache = true } }
 
+// WithQuantisedCache rounds keys and values to 8 bits, in blocks of 32 that share a Float16 scale (Q8_0), which is 17/32 of Float16. Heads must be
+// multiples of 32 elements, and there can be no [WithWideCache], else the error wraps [compute.ErrUnsupported].
+func WithQuantisedCache() SessionOption { return func(o *sessionOptions) { o.PackedCache = true } }
+
 // Session is one text with its keys and values on a device. One call at a time.
 type Session struct {
 	weights *Weights

@@ -64,6 +64,10 @@ func TestLLM(t *testing.T) {
 	require.Zero(t, status, errOut)
 	require.Regexp(t, `\[(limit|end of text); .*, \d+ steps, \d+ of \d+ tokens ahead accepted\]`, errOut)
 	require.True(t, strings.HasPrefix(plain, strings.TrimSpace(out)), "%q is not the beginning of %q", out, plain)
+	for _, format := range []string{"f16", "f32"} { // heads of 16 elements are too small for q8_0
+		status, _, errOut = call(t.Context(), "llm", file, "-p", "the thing", "-n", "5", "--device", "cpu", "--cache", format)
+		require.Zero(t, status, errOut)
+	}
 	text := filepath.Join(t.TempDir(), "text.txt")
 	require.NoError(t, os.WriteFile(text, []byte(strings.Repeat("the thing and another ", 20)), 0o600))
 	status, out, errOut = call(t.Context(), "llm", file, "--perplexity", text, "--pp", "16", "--device", "cpu")
@@ -84,6 +88,8 @@ func TestLLM(t *testing.T) {
 		{2, "--pp 0", []string{file, "--pp", "0", "--tg", "0"}},
 		{1, "none.gguf", []string{file, "-p", "x", "--draft", "none.gguf", "--device", "cpu"}},
 		{1, "64 tokens ahead", []string{file, "-p", "x", "--draft", file, "--ahead", "64", "--device", "cpu"}},
+		{1, "heads of 16", []string{file, "-p", "x", "--cache", "q8_0", "--device", "cpu"}},
+		{2, "--cache q4_0", []string{file, "--cache", "q4_0"}},
 		{2, "--draft", []string{file, "--bench", "--draft", file}},
 		{1, "top-p", []string{file, "-p", "x", "--top-p", "2", "--device", "cpu"}},
 		{1, "in a context of 8", []string{file, "-p", strings.Repeat("x", 50), "--ctx", "8", "--device", "cpu"}},

@@ -3,6 +3,7 @@ package catalogue
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/program"
@@ -24,14 +25,20 @@ const (
 	maxWindow   = 1 << 30 // so that positions plus or minus it fit 32 bits
 )
 
-// AttentionShape derives the sizes of an attention. Operands of three axes are a batch of one.
+// AttentionShape derives the sizes of an attention. Queries of three axes are a batch of one. Keys and values with an axis less are packed.
 func AttentionShape(q, k, v []int, o compute.AttentionOptions) (AttentionDims, error) {
 	d := AttentionDims{Causal: o.Causal, Window: o.Window, SoftCap: o.SoftCap, Scale: o.Scale}
-	if len(q) != len(k) || len(q) != 3 && len(q) != 4 {
-		return d, fmt.Errorf("needs q [batch n heads d] with k and v [batch keys heads d], or all without batch: %w", compute.ErrShape)
-	}
 	if !program.EqualShape(k, v) {
 		return d, fmt.Errorf("k and v differ: %w", compute.ErrShape)
+	}
+	if len(q) == 3 || len(q) == 4 {
+		var err error
+		if k, err = unpackedShape(k, len(q), q[len(q)-1]); err != nil {
+			return d, err
+		}
+	}
+	if len(q) != len(k) || len(q) != 3 && len(q) != 4 {
+		return d, fmt.Errorf("needs q [batch n heads d] with k and v [batch keys heads d], or all without batch: %w", compute.ErrShape)
 	}
 	d.Batch = 1
 	if len(q) == 4 {
@@ -85,8 +92,11 @@ func (d AttentionDims) Seen(i, used int) (from, to int) {
 	return from, max(from, to)
 }
 
-var attentionInputs = []program.Input{{Name: "q", Types: floats}, {Name: "k", Types: floats}, {Name: "v", Types: floats},
-	{Name: "lengths", Types: []compute.DType{compute.Int32}, Optional: true}}
+// attentionInputs are those with keys and values of some types.
+func attentionInputs(kv []compute.DType) []program.Input {
+	return []program.Input{{Name: "q", Types: floats}, {Name: "k", Types: kv}, {Name: "v", Types: kv},
+		{Name: "lengths", Types: []compute.DType{compute.Int32}, Optional: true}}
+}
 
 const attentionSpecial = "The matrix of scores is never in memory. q is [batch, n, heads, d], k and v are " +
 	"[batch, keys, kvheads, d]; all three may lack the batch. d is at most 256. heads is a multiple of kvheads: " +
@@ -103,6 +113,9 @@ func inferAttention(in []program.Type, a program.Attr) (AttentionDims, error) {
 	if err != nil {
 		return d, err
 	}
+	if err := checkPacked(in[1], len(in[0].Shape)); err != nil {
+		return d, err
+	}
 	if in[1].DType != in[2].DType {
 		return d, fmt.Errorf("k is %v, v is %v, must be one type: %w", in[1].DType, in[2].DType, compute.ErrDType)
 	}
@@ -117,7 +130,7 @@ var attentionTol = program.Tolerance{Abs: 1e-30, Mag: 3e-6}
 // Attention entries.
 var Attention = &program.Entry{Name: "attention", Method: "Attention", Class: program.Matrix, Dots: attentionFlops(4),
 	Doc:     "softmax(scale·q·kᵀ)·v for every head (Dao, \"FlashAttention-2\", 2023)",
-	Special: attentionSpecial, Inputs: attentionInputs, Options: compute.AttentionOptions{},
+	Special: attentionSpecial + " " + strings.TrimSpace(packedCache), Inputs: attentionInputs(cacheTypes), Options: compute.AttentionOptions{},
 	Tol: attentionTol, Domain: [2]float64{-2, 2},
 	Infer: func(in []program.Type, a program.Attr) (program.Type, error) {
 		_, err := inferAttention(in, a)
@@ -129,7 +142,7 @@ var AttentionLSE = &program.Entry{Name: "attention_lse", Method: "AttentionLSE",
 	Doc: "attention and, for each query, the logarithm of the sum of the exponentials of its scores",
 	Special: "lse is [batch, heads, n], or [heads, n] without batch; attention_backward needs it. It " +
 		"is −Inf where the result is zeros. " + attentionSpecial,
-	Inputs: attentionInputs, Results: []string{"y", "lse"}, Options: compute.AttentionOptions{},
+	Inputs: attentionInputs(floats), Results: []string{"y", "lse"}, Options: compute.AttentionOptions{},
 	Tol: attentionTol, Domain: [2]float64{-2, 2},
 	InferAll: func(in []program.Type, a program.Attr) ([]program.Type, error) {
 		d, err := inferAttention(in, a)

@@ -2,10 +2,12 @@ package conformance
 
 import (
 	"math"
+	"slices"
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/program"
+	"github.com/wavelane/wavelane/quant"
 )
 
 func init() {
@@ -25,6 +27,7 @@ func init() {
 	largeByName["paged_attention"] = func(b *builder) {
 		b.paged("", pagedSizes{1, 2, 1, 8, 16, 2500}, compute.AttentionOptions{Causal: true}, attentionTypes{compute.Float32, compute.Float16}, 40_000)
 		b.paged("", pagedSizes{2, 1, 1, 4, 1, 70_000}, compute.AttentionOptions{Window: 9}, attentionTypes{}, 69_999)
+		b.paged("", pagedSizes{1, 2, 1, 32, 16, 2500}, compute.AttentionOptions{Causal: true}, attentionTypes{compute.Float32, compute.Uint32}, 40_000)
 	}
 }
 
@@ -51,6 +54,16 @@ func (r *source) table(pages, batch, entries int) operand {
 	return operand{program.Type{DType: compute.Int32, Shape: []int{batch, entries}}, ids}
 }
 
+// packedShape is that of a packed cache of keys […, heads, d].
+func packedShape(keys []int) []int {
+	n := len(keys)
+	words, err := quant.PackedWords(quant.Type(catalogue.CacheFormat), keys[n-2]*keys[n-1])
+	if err != nil {
+		panic(err)
+	}
+	return append(slices.Clone(keys[:n-2]), words)
+}
+
 func lengthsOf(n []int32) operand {
 	return operand{program.Type{DType: compute.Int32, Shape: []int{len(n)}}, append([]int32{}, n...)}
 }
@@ -66,6 +79,35 @@ func decodeCases(b *builder) {
 	b.attend("", attentionSizes{2, 2, 75, 4, 4, 128}, compute.AttentionOptions{Causal: true, Window: 40, SoftCap: 3},
 		attentionTypes{compute.Float32, compute.BFloat16}, 75, 50)
 	b.attend("rings", attentionSizes{3, 3, 70, 4, 1, 40}, compute.AttentionOptions{Causal: true, Window: 33}, half, 71, 139, 1_000_000)
+
+	packed := attentionTypes{compute.Float32, compute.Uint32}
+	b.attend("packed: no key, one, all, some", attentionSizes{4, 1, 130, 8, 1, 32}, causal, packed, 0, 1, 130, 77)
+	b.attend("packed", attentionSizes{2, 1, 1100, 4, 1, 64}, causal, packed, 1100, 700)
+	b.attend("packed", attentionSizes{1, 1, 90, 9, 3, 64}, causal, packed, 90)
+	b.attend("packed", attentionSizes{2, 4, 90, 8, 2, 96}, causal, packed, 90, 3)
+	b.attend("packed", attentionSizes{1, 1, 140, 1, 1, 256}, causal, packed)
+	b.attend("packed", attentionSizes{2, 2, 75, 5, 5, 128}, compute.AttentionOptions{Causal: true, Window: 40, SoftCap: 3}, packed, 75, 50)
+	b.attend("packed rings", attentionSizes{3, 3, 70, 4, 1, 32}, compute.AttentionOptions{Causal: true, Window: 33}, packed, 71, 139, 1_000_000)
+	b.attend("packed, many queries", attentionSizes{1, 70, 150, 4, 2, 64}, causal, packed, 130)
+	b.attend("packed, halves of queries", attentionSizes{2, 20, 80, 4, 4, 32}, causal, attentionTypes{compute.Float16, compute.Uint32}, 80, 41)
+	b.attend("packed, no keys", attentionSizes{2, 3, 0, 2, 1, 32}, causal, packed)
+	b.add("packed, without batch", program.Attr{Options: causal}, func(r *source) []operand {
+		kv := packed.kv
+		return []operand{r.domain(b.Entry, 9, 6, 32), r.domain(b.Entry, 12, 3, 32).as(kv), r.domain(b.Entry, 12, 3, 32).as(kv)}
+	})
+	b.add("packed blocks of NaN that are not in use, and small scales", program.Attr{Options: causal}, func(r *source) []operand {
+		var in []operand
+		for range 2 {
+			x := r.packed(catalogue.CacheFormat, 3*40, 64)
+			words := x.Shape[1]
+			for row := 50; row < 80; row++ { // of the second sequence, but ten
+				x.data.([]uint32)[row*words+64/4] = 0x7e007e00
+			}
+			x.Shape = []int{3, 40, words}
+			in = append(in, x)
+		}
+		return []operand{r.domain(b.Entry, 3, 2, 4, 32), in[0], in[1], lengthsOf([]int32{40, 10, 33})}
+	})
 }
 
 func pagedCases(b *builder) {
@@ -110,6 +152,17 @@ func pagedCases(b *builder) {
 		}
 		return []operand{r.domain(b.Entry, 2, 4, 8), k, v, {program.Type{DType: compute.Int32, Shape: []int{1, 2}}, []int32{2, 1}}, lengthsOf([]int32{6})}
 	})
+	packed := attentionTypes{compute.Float32, compute.Uint32}
+	b.paged("packed", pagedSizes{1, 4, 1, 64, 16, 3}, causal, packed, 45, 0, 48, 1)
+	b.paged("packed", pagedSizes{1, 9, 3, 64, 16, 6}, causal, packed, 90, 33)
+	b.paged("packed", pagedSizes{2, 8, 2, 96, 17, 3}, compute.AttentionOptions{Causal: true, Window: 11, SoftCap: 3}, packed, 48, 17)
+	b.paged("packed, many queries", pagedSizes{37, 2, 1, 32, 5, 8}, causal, packed, 40, 21)
+	b.paged("packed, halves of queries", pagedSizes{1, 4, 2, 128, 16, 6}, causal, attentionTypes{compute.Float16, compute.Uint32}, 90, 77)
+	b.add("packed, pages that do not exist", program.Attr{Options: causal}, func(r *source) []operand {
+		table := operand{program.Type{DType: compute.Int32, Shape: []int{2, 4}}, []int32{2, -1, 0, 7, math.MinInt32, math.MaxInt32, 8, -8}}
+		return []operand{r.domain(b.Entry, 2, 2, 2, 32), r.domain(b.Entry, 7, 3, 1, 32).as(packed.kv), r.domain(b.Entry, 7, 3, 1, 32).as(packed.kv), table,
+			lengthsOf([]int32{12, 10})}
+	})
 	c := b.paged("", pagedSizes{5, 1, 1, 7, 5, 1}, plain, f32, 5)
 	b.again(c, inPlace)
 	b.again(c, shifted)
@@ -135,6 +188,9 @@ func appendCases(b *builder) {
 				if t[1] == compute.Float32 && t[0] != t[1] { // what rounds
 					rows = r.floats(-100, 100, s.b, s.n, s.heads, s.d)
 				}
+				if t[0] == compute.Uint32 {
+					cache = packedShape(cache)
+				}
 				in := []operand{r.words(t[0], cache...), rows, lengthsOf(positions)}
 				if paged {
 					in = append(in, r.table(cache[0], s.b, s.entries))
@@ -151,6 +207,42 @@ func appendCases(b *builder) {
 	add("", appendSizes{2, 40, 17, 4, 2, 64}, storedTypes[:2], 0, 21)
 	add("one slot", appendSizes{2, 3, 1, 5, 1, 5}, storedTypes, 0, 2)
 	add("positions out of range", appendSizes{6, 3, 5, 2, 1, 6}, storedTypes[:2], -1, -3, math.MinInt32, math.MaxInt32-1, 1000, 8)
+	packed := [][2]compute.DType{{compute.Uint32, compute.Float32}}
+	for _, heads := range []int{1, 2, 3, 5, 8, 9} { // so many blocks, an odd number too, and words after them
+		add("packed", appendSizes{2, 3, 6, 2, heads, 32}, packed, 4, 1)
+	}
+	add("packed", appendSizes{1, 40, 17, 4, 2, 128}, packed, 21)
+	add("packed, positions out of range", appendSizes{6, 3, 5, 2, 1, 64}, packed, -1, -3, math.MinInt32, math.MaxInt32-1, 1000, 8)
+	add("packed, no rows", appendSizes{2, 0, 5, 2, 1, 32}, packed, 1, 2)
+	add("packed, no slots", appendSizes{2, 2, 0, 2, 1, 32}, packed, 1, 2)
+	b.add("packed blocks of every kind", program.Attr{}, func(r *source) []operand {
+		const blocks = 40
+		rows := r.floats(-1, 1, 1, 1, blocks, 32)
+		x := rows.data.([]float32)
+		for i := range blocks {
+			block := x[32*i:][:32]
+			for j := range block {
+				block[j] *= float32(math.Exp2(float64(3*i - 60))) // scales that vanish, are subnormal, overflow
+			}
+			switch i % 8 {
+			case 1: // ties: with a scale of 2 to some power, which the largest has
+				unit := float32(math.Exp2(float64(i - 12)))
+				for j := range block {
+					block[j] = unit * (float32(r.IntN(253)-126) + 0.5)
+				}
+				block[i%32] = -127 * unit
+			case 3:
+				block[5] = []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)), math.MaxFloat32}[i/8%4]
+			case 5:
+				clear(block)
+			}
+		}
+		in := []operand{r.words(compute.Uint32, packedShape([]int{1, 2, blocks, 32})...), rows, lengthsOf([]int32{1})}
+		if paged {
+			in = append(in, operand{program.Type{DType: compute.Int32, Shape: []int{1, 1}}, []int32{0}})
+		}
+		return in
+	})
 	if paged { // eight elements of a row are written at once, or one
 		for i, t := range storedTypes {
 			b.add("pages that do not exist", program.Attr{}, func(r *source) []operand {
@@ -181,6 +273,7 @@ func appendCases(b *builder) {
 	}
 	if !paged {
 		add("rows beyond the capacity", appendSizes{2, 11, 4, 0, 1, 5}, storedTypes, 3, 0)
+		add("packed rows beyond the capacity", appendSizes{2, 11, 4, 0, 3, 32}, packed, 3, 0)
 		add("far beyond a wrap", appendSizes{2, 3, 7, 0, 1, 4}, storedTypes[:3], 1_000_003, math.MaxInt32-2)
 	} else {
 		b.add("pages that do not exist", program.Attr{}, func(r *source) []operand {

@@ -7,8 +7,10 @@ import (
 	"github.com/x448/float16"
 
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/catalogue/reference"
 	"github.com/wavelane/wavelane/internal/program"
+	"github.com/wavelane/wavelane/quant"
 )
 
 func init() {
@@ -30,6 +32,18 @@ func (o operand) as(d compute.DType) operand {
 			halves[i] = compute.F16(float16.Fromfloat32(v).Bits())
 		}
 		out.data = halves
+	case compute.Uint32: // a packed cache
+		n := len(o.Shape)
+		rows := program.F32(o.Shape[:n-2]...).Len()
+		m, err := quant.QuantizeMatrix(quant.Type(catalogue.CacheFormat), rows, o.Shape[n-2]*o.Shape[n-1], x, quant.Options{})
+		if err != nil {
+			panic(err)
+		}
+		p, err := quant.Pack(m)
+		if err != nil {
+			panic(err)
+		}
+		out.Shape, out.data = append(slices.Clone(o.Shape[:n-2]), p.Shape()[1]), p.Words
 	case compute.Uint8:
 		bytes := make([]uint8, len(x))
 		for i, v := range x {

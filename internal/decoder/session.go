@@ -8,6 +8,8 @@ import (
 
 	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/program"
+	"github.com/wavelane/wavelane/quant"
 )
 
 // SessionOptions parametrise a session.
@@ -20,6 +22,8 @@ type SessionOptions struct {
 	// WideCache keeps keys and values in Float32. Otherwise they are rounded to Float16, which is half the memory, and half
 	// of what attention has to read for each token.
 	WideCache bool
+	// PackedCache rounds keys and values to 8 bits, in blocks of 32 with a scale (Q8_0), which is a little more than half of Float16.
+	PackedCache bool
 	Output    Output
 }
 
@@ -94,6 +98,10 @@ func (o *SessionOptions) complete(m *Model) error {
 	if o.Context < 1 || o.Chunk < 1 || o.Output.TopK < 0 {
 		return fmt.Errorf("decoder: context %d, chunk %d, top %d: %w", o.Context, o.Chunk, o.Output.TopK, compute.ErrArgument)
 	}
+	if o.PackedCache && (o.WideCache || m.HeadSize%packedHead != 0) {
+		return fmt.Errorf("decoder: a packed cache of heads of %d elements, which must be a multiple of %d, and no wide one: %w", m.HeadSize, packedHead,
+			compute.ErrUnsupported)
+	}
 	o.Output.TopK = min(o.Output.TopK, m.Vocabulary)
 	return nil
 }
@@ -101,24 +109,29 @@ func (o *SessionOptions) complete(m *Model) error {
 // shortChunk is the rows of the plan for short prompts.
 func (o *SessionOptions) shortChunk() int { return min(64, o.Chunk) }
 
+// packedHead is what the elements of heads in packed caches are a multiple of.
+const packedHead = 32
+
 // capacity is the keys that a cache has room for: a chunk may be filled up with others after the context's end.
 func (o *SessionOptions) capacity() int { return o.Context + o.shortChunk() - 1 }
 
 // cache is the type and the shape of keys, and of values, of a block.
 func (m *Model) cache(o *SessionOptions, of, capacity int) (compute.DType, []int) {
-	d := compute.Float16
-	if o.WideCache {
-		d = compute.Float32
+	switch {
+	case o.PackedCache:
+		words, _ := quant.PackedWords(quant.Q8_0, m.KVHeads*m.HeadSize) // whole blocks
+		return compute.Uint32, []int{of, capacity, words}
+	case o.WideCache:
+		return compute.Float32, []int{of, capacity, m.KVHeads, m.HeadSize}
 	}
-	return d, []int{of, capacity, m.KVHeads, m.HeadSize}
+	return compute.Float16, []int{of, capacity, m.KVHeads, m.HeadSize}
 }
 
 // makeCaches has the device make them, filled: attention does not see what nobody has written, but a product with NaN is one. After an
 // error it returns those that there are.
 func (w *Weights) makeCaches(ctx context.Context, o *SessionOptions, of, capacity int) ([]compute.Tensor, error) {
 	dtype, shape := w.cache(o, of, capacity)
-	var caches []compute.Tensor
-	for range 2 * w.Blocks {
+	fresh := func() (compute.Tensor, error) {
 		b := batch.New(w.device)
 		x := b.Fill(0, shape...)
 		if dtype != compute.Float32 {
@@ -126,9 +139,26 @@ func (w *Weights) makeCaches(ctx context.Context, o *SessionOptions, of, capacit
 		}
 		k := b.Keep(x)
 		if err := b.Start().Await(ctx); err != nil {
+			return nil, err
+		}
+		return k.Tensor(), nil
+	}
+	if dtype == compute.Uint32 { // which nothing is cast to
+		zeros := program.MakeSlice(program.Type{DType: dtype, Shape: shape})
+		fresh = func() (compute.Tensor, error) {
+			x, uploaded := w.device.UploadAsync(zeros, shape...)
+			return x, uploaded.Await(ctx)
+		}
+	}
+	var caches []compute.Tensor
+	for range 2 * w.Blocks {
+		c, err := fresh()
+		if c != nil {
+			caches = append(caches, c)
+		}
+		if err != nil {
 			return caches, err
 		}
-		caches = append(caches, k.Tensor())
 	}
 	return caches, nil
 }

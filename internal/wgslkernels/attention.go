@@ -108,7 +108,8 @@ func attention(s *step) error {
 		}
 		return nil
 	}
-	if len(s.Results) == 1 && decodes(d) && s.Choose("attention", fmt.Sprint(s.Operands), []string{"split", "tiles"}) == 0 {
+	packed := s.Operands[1].DType == compute.Uint32
+	if packed || len(s.Results) == 1 && decodes(d) && s.Choose("attention", fmt.Sprint(s.Operands), []string{"split", "tiles"}) == 0 {
 		c := splitAttention{AttentionDims: d, q: operand(0), k: 1, v: 2}
 		if len(s.Operands) > 3 {
 			c.lengths = 3

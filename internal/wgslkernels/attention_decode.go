@@ -26,6 +26,7 @@ type splitAttention struct {
 	table, lengths int    // operands, 0 for none
 	parts, shards  int    // of the keys of a sequence; of the rows of the cache
 	fit            int    // rows of a shard at most
+	row            int    // elements of a row of the cache, words if it is packed
 }
 
 const (
@@ -49,7 +50,10 @@ func (s *step) attendSplit(c splitAttention) error {
 		y = s.NewScratch(4 * n)
 	}
 	size := s.Operands[c.k].DType.Size()
-	row := c.KVHeads * c.D * size
+	if c.row = c.KVHeads * c.D; s.Operands[c.k].DType == compute.Uint32 {
+		c.row = s.Operands[c.k].Shape[len(s.Operands[c.k].Shape)-1]
+	}
+	row := c.row * size
 	c.fit = (int(s.caps.MaxBinding) - s.align()) / max(row, 1)
 	if c.fit < 1 {
 		return s.tooLarge("a key of all heads", row/4, "attend to fewer heads at a time")
@@ -108,7 +112,7 @@ func (s *step) attendSplit(c splitAttention) error {
 
 // decodePass runs sequences first … end over the rows low … high of the cache.
 func (s *step) decodePass(c splitAttention, k *wgsl.Kernel, partial Buffer, first, end, low, high, part0, tiles, rows int) {
-	kind, head := s.Operands[c.k].DType, c.KVHeads*c.D
+	kind, head := s.Operands[c.k].DType, c.row
 	q, q0 := s.window(c.q, first*c.N*c.Heads*c.D, (end-first)*c.N*c.Heads*c.D)
 	keys, k0 := s.windowOf(kind, operand(c.k), low*head, (high-low)*head)
 	values, _ := s.windowOf(kind, operand(c.v), low*head, (high-low)*head)
@@ -134,7 +138,7 @@ func (s *step) decodePass(c splitAttention, k *wgsl.Kernel, partial Buffer, firs
 	}
 	params := words(total, tiles, c.parts, c.parts*c.shards, part0, c.N, c.Heads, c.KVHeads, c.D, c.Group(), rows, c.NK, first, low, high,
 		max(c.PageSize, 1), c.PerSequence, c.Pages, flag(c.lengths > 0), flag(c.table == 0), flag(c.Causal), c.Window)
-	params = append(params, bits(scale), bits(bend), infBits, uint32(q0), uint32(k0), uint32(lengths0), uint32(table0), uint32(out0))
+	params = append(params, bits(scale), bits(bend), infBits, uint32(q0), uint32(k0), uint32(lengths0), uint32(table0), uint32(out0), uint32(c.row))
 	s.dispatch(k, s.linear(total), params, q, keys, values, lengths, table, out)
 }
 

@@ -34,13 +34,17 @@ type appending struct {
 	total int
 	way   string
 	unit  int // elements of a thread
+	row   int // elements of a row of the cache, words if it is packed
 }
 
 // appendRows writes rows to their slots in the result, which holds the cache already: parts of the rows, and for each of them
 // parts of the cache.
 func (s *step) appendRows(c appending) error {
 	from, to := s.Operands[1].DType, s.Result.DType
+	c.row = c.Width
 	switch {
+	case to == compute.Uint32:
+		c.way, c.unit, c.row = "packed", 2*catalogue.CacheBlock, s.Result.Shape[len(s.Result.Shape)-1]
 	case to != compute.Float32 && c.Width%2 == 1:
 		c.way, c.unit = "odd", 1
 	case from == to:
@@ -49,13 +53,13 @@ func (s *step) appendRows(c appending) error {
 		c.way, c.unit = "pairs", 2
 	}
 	k := s.appendKernel(c.way, from, to)
-	fit := func(d compute.DType, most int) int {
-		return min(most, (int(s.caps.MaxBinding)-s.align())/(d.Size()*c.Width))
-	}
-	rows, shard := fit(from, c.Batch*c.N), fit(to, c.total)
-	if c.Batch*c.N == 0 {
+	if c.Batch*c.N == 0 || c.Width == 0 {
 		return nil
 	}
+	fit := func(d compute.DType, row, most int) int {
+		return min(most, (int(s.caps.MaxBinding)-s.align())/(d.Size()*row))
+	}
+	rows, shard := fit(from, c.Width, c.Batch*c.N), fit(to, c.row, c.total)
 	if rows < 1 || shard < 1 {
 		return s.tooLarge("a row", c.Width, "append fewer heads at a time")
 	}
@@ -76,14 +80,18 @@ func (s *step) appendPass(c appending, k *wgsl.Kernel, row, end, low, high int) 
 	if c.PerSequence > 0 {
 		table, table0 = s.window(operand(3), sequence*c.PerSequence, (last-sequence)*c.PerSequence)
 	}
-	y, y0 := s.windowOf(s.Result.DType, result, low*c.Width, (high-low)*c.Width)
+	y, y0 := s.windowOf(s.Result.DType, result, low*c.row, (high-low)*c.row)
+	each := ceilDiv(c.Width, c.unit) // units of a row
+	if c.way != "packed" {
+		y0 /= c.unit
+	}
 	if s.Operands[1].DType != compute.Float32 {
 		rows0 /= c.unit
 	}
-	units := (end - row) * c.Width / c.unit
+	units := (end - row) * each
 	lanes := int(k.Workgroup[0])
-	s.dispatch(k, s.linear(ceilDiv(units, lanes)), words(units, c.Width/c.unit, row, c.N, c.first, c.Capacity, c.PerSequence, c.Pages,
-		low, high, sequence, rows0, positions0, table0, y0/c.unit), rows, positions, table, y)
+	s.dispatch(k, s.linear(ceilDiv(units, lanes)), words(units, each, row, c.N, c.first, c.Capacity, c.PerSequence, c.Pages,
+		low, high, sequence, rows0, positions0, table0, y0, c.Width, c.row), rows, positions, table, y)
 }
 
 func (s *step) appendKernel(way string, from, to compute.DType) *wgsl.Kernel {
@@ -94,7 +102,7 @@ func (s *step) appendKernel(way string, from, to compute.DType) *wgsl.Kernel {
 	}
 	lanes := s.workgroup()
 	return cached(fmt.Sprintf("cache_append/%s/%s/%s/%d", way, name, target, lanes), func() *wgsl.Kernel {
-		return &wgsl.Kernel{Bindings: []wgsl.Access{wgsl.Read, wgsl.Read, wgsl.Read, wgsl.ReadWrite}, Uniform: 64, Workgroup: [3]uint32{uint32(lanes), 1, 1},
+		return &wgsl.Kernel{Bindings: []wgsl.Access{wgsl.Read, wgsl.Read, wgsl.Read, wgsl.ReadWrite}, Uniform: 80, Workgroup: [3]uint32{uint32(lanes), 1, 1},
 			Source: render("cache_append.wgsl", struct {
 				Way, From, To, Round string
 				Lanes                int

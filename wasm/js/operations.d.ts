@@ -942,6 +942,8 @@ export interface DeviceOperations {
    * - A query that sees no key, or only scores of −Inf, gives zeros.
    * - NaN or +Inf among the scores of a query gives NaN.
    * - Values that are NaN or infinite may reach queries that do not see them.
+   * - u32 caches are packed, [… words] in place of [… heads d]: a row of words for the heads of a key, in blocks of 32 values
+   *   as quant.Pack sorts a row of Q8_0; d is a multiple of 32.
    */
   attention(q: Operand, k: Operand, v: Operand, options: AttentionOptions & { lengths?: Operand } & CallOptions & Keep): Promise<Tensor>;
   attention(q: Operand, k: Operand, v: Operand, options?: AttentionOptions & { lengths?: Operand } & CallOptions): Promise<Result>;
@@ -984,6 +986,8 @@ export interface DeviceOperations {
   /**
    * Attention over keys and values in pages that a table names for each sequence (Kwon et al., "PagedAttention", 2023).
    * - q is [batch, n, heads, d], or lacks the batch; kpages and vpages are [pages, pagesize, kvheads, d], of one type.
+   * - u32 caches are packed, [… words] in place of [… heads d]: a row of words for the heads of a key, in blocks of 32 values
+   *   as quant.Pack sorts a row of Q8_0; d is a multiple of 32.
    * - table is [batch, entries]; lengths holds a number of keys for each sequence.
    * - Key t of sequence b lies in page table[b, t/pagesize] at t mod pagesize.
    * - Keys of pages that do not exist, with ids below 0 or from pages on, are not seen.
@@ -998,6 +1002,12 @@ export interface DeviceOperations {
    * - positions holds the position of the first row of each sequence; row i has that position plus i.
    * - Rows at positions below 0 or from 2³¹ on are not written.
    * - Slots that no row goes to are unchanged.
+   * - u32 caches are packed, [… words] in place of [… heads d]: a row of words for the heads of a key, in blocks of 32 values
+   *   as quant.Pack sorts a row of Q8_0; d is a multiple of 32.
+   * - Rows that are packed are f32.
+   * - The scale of a block is its largest magnitude divided by 127, rounded to f16; its values become the nearest multiples
+   *   of the scale, up to 127 times it, halves away from 0.
+   * - A packed block becomes NaN if a value is not finite, or the scale would not be.
    * - cache is [batch, capacity, heads, d].
    * - Once positions exceed the capacity, the newest rows replace the oldest; of more rows than slots the last ones remain.
    * - cache is updated in place if resident tensors, else copied.
@@ -1010,6 +1020,12 @@ export interface DeviceOperations {
    * - positions holds the position of the first row of each sequence; row i has that position plus i.
    * - Rows at positions below 0 or from 2³¹ on are not written.
    * - Slots that no row goes to are unchanged.
+   * - u32 caches are packed, [… words] in place of [… heads d]: a row of words for the heads of a key, in blocks of 32 values
+   *   as quant.Pack sorts a row of Q8_0; d is a multiple of 32.
+   * - Rows that are packed are f32.
+   * - The scale of a block is its largest magnitude divided by 127, rounded to f16; its values become the nearest multiples
+   *   of the scale, up to 127 times it, halves away from 0.
+   * - A packed block becomes NaN if a value is not finite, or the scale would not be.
    * - pages is [pages, pagesize, heads, d], table is [batch, entries].
    * - Position t of sequence b lies in page table[b, t/pagesize] at t mod pagesize.
    * - Rows at positions from entries·pagesize on are not written, nor are rows in pages that do not exist, with ids below 0
@@ -1695,6 +1711,8 @@ export interface BatchOperations {
    * - A query that sees no key, or only scores of −Inf, gives zeros.
    * - NaN or +Inf among the scores of a query gives NaN.
    * - Values that are NaN or infinite may reach queries that do not see them.
+   * - u32 caches are packed, [… words] in place of [… heads d]: a row of words for the heads of a key, in blocks of 32 values
+   *   as quant.Pack sorts a row of Q8_0; d is a multiple of 32.
    */
   attention(q: BatchOperand, k: BatchOperand, v: BatchOperand, options?: AttentionOptions & { lengths?: BatchOperand }): Value;
   /**
@@ -1734,6 +1752,8 @@ export interface BatchOperations {
   /**
    * Attention over keys and values in pages that a table names for each sequence (Kwon et al., "PagedAttention", 2023).
    * - q is [batch, n, heads, d], or lacks the batch; kpages and vpages are [pages, pagesize, kvheads, d], of one type.
+   * - u32 caches are packed, [… words] in place of [… heads d]: a row of words for the heads of a key, in blocks of 32 values
+   *   as quant.Pack sorts a row of Q8_0; d is a multiple of 32.
    * - table is [batch, entries]; lengths holds a number of keys for each sequence.
    * - Key t of sequence b lies in page table[b, t/pagesize] at t mod pagesize.
    * - Keys of pages that do not exist, with ids below 0 or from pages on, are not seen.
@@ -1747,6 +1767,12 @@ export interface BatchOperations {
    * - positions holds the position of the first row of each sequence; row i has that position plus i.
    * - Rows at positions below 0 or from 2³¹ on are not written.
    * - Slots that no row goes to are unchanged.
+   * - u32 caches are packed, [… words] in place of [… heads d]: a row of words for the heads of a key, in blocks of 32 values
+   *   as quant.Pack sorts a row of Q8_0; d is a multiple of 32.
+   * - Rows that are packed are f32.
+   * - The scale of a block is its largest magnitude divided by 127, rounded to f16; its values become the nearest multiples
+   *   of the scale, up to 127 times it, halves away from 0.
+   * - A packed block becomes NaN if a value is not finite, or the scale would not be.
    * - cache is [batch, capacity, heads, d].
    * - Once positions exceed the capacity, the newest rows replace the oldest; of more rows than slots the last ones remain.
    * - cache is updated in place if resident tensors, else copied.
@@ -1758,6 +1784,12 @@ export interface BatchOperations {
    * - positions holds the position of the first row of each sequence; row i has that position plus i.
    * - Rows at positions below 0 or from 2³¹ on are not written.
    * - Slots that no row goes to are unchanged.
+   * - u32 caches are packed, [… words] in place of [… heads d]: a row of words for the heads of a key, in blocks of 32 values
+   *   as quant.Pack sorts a row of Q8_0; d is a multiple of 32.
+   * - Rows that are packed are f32.
+   * - The scale of a block is its largest magnitude divided by 127, rounded to f16; its values become the nearest multiples
+   *   of the scale, up to 127 times it, halves away from 0.
+   * - A packed block becomes NaN if a value is not finite, or the scale would not be.
    * - pages is [pages, pagesize, heads, d], table is [batch, entries].
    * - Position t of sequence b lies in page table[b, t/pagesize] at t mod pagesize.
    * - Rows at positions from entries·pagesize on are not written, nor are rows in pages that do not exist, with ids below 0

@@ -12,9 +12,11 @@ import (
 func attentionTable() table {
 	return table{
 		catalogue.Attention: {values: one(func(in []Array, a program.Attr, out program.Type) []float64 {
+			in = unpackedCaches(in, len(in[0].Shape))
 			return attended(out, in[2], func(f func(r queryRow)) { eachQuery(in, a, f) })
 		}),
 			magnitudes: one(func(in []Array, a program.Attr, out program.Type) []float64 {
+				in = unpackedCaches(in, len(in[0].Shape))
 				return attendedMagnitude(out, in[2], func(f func(r queryRow)) { eachQuery(in, a, f) })
 			})},
 		catalogue.AttentionLSE: {values: func(in []Array, a program.Attr, out []program.Type) [][]float64 {

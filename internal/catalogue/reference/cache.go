@@ -1,6 +1,8 @@
 package reference
 
 import (
+	"slices"
+
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/program"
@@ -9,12 +11,33 @@ import (
 func cacheTable() table {
 	return table{
 		catalogue.PagedAttention: {values: one(func(in []Array, a program.Attr, out program.Type) []float64 {
+			in = unpackedCaches(in, 4)
 			return attended(out, in[2], func(f func(r queryRow)) { eachPagedQuery(in, a, f) })
 		}),
 			magnitudes: one(func(in []Array, a program.Attr, out program.Type) []float64 {
+				in = unpackedCaches(in, 4)
 				return attendedMagnitude(out, in[2], func(f func(r queryRow)) { eachPagedQuery(in, a, f) })
 			})},
 	}
+}
+
+// unpackedCaches are the operands of an attention with keys and values as numbers, of so many axes.
+func unpackedCaches(in []Array, axes int) []Array {
+	if len(in[1].Shape) == axes {
+		return in
+	}
+	in = slices.Clone(in)
+	d := in[0].Shape[len(in[0].Shape)-1]
+	for i := 1; i < 3; i++ {
+		lead := in[i].Shape[:axes-2]
+		rows := 1
+		for _, n := range lead {
+			rows *= n
+		}
+		w := dequantized(Array{[]int{rows, in[i].Shape[axes-2]}, in[i].Data}, catalogue.CacheFormat)
+		in[i] = Array{append(slices.Clone(lead), w.Shape[1]/d, d), w.Data}
+	}
+	return in
 }
 
 // eachPagedQuery is eachQuery over pages.

@@ -28,6 +28,10 @@ func Attention(s *kit.Step) error {
 	if len(s.Operands) > 3 {
 		c.lengths = 3
 	}
+	if s.Operands[c.k].DType == compute.Uint32 { // packed, which only these kernels read
+		attendSplit(s, c)
+		return nil
+	}
 	var lse kit.Buffer
 	if len(s.Results) > 1 {
 		lse = kit.OutAt(1)

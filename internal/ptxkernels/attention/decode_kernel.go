@@ -26,9 +26,12 @@ const (
 // decodeElement is an element type of caches.
 type decodeElement struct {
 	name  string
-	words int // that eight elements take
-	widen func(k *ptx.Kernel, w ptx.Reg[uint32]) []scalar.Float
+	words int                                                   // that eight elements take, and their scale
+	widen func(k *ptx.Kernel, w ptx.Reg[uint32]) []scalar.Float // nil for packed ones
 }
+
+// packed reports whether elements are bytes with scales.
+func (e decodeElement) packed() bool { return e.widen == nil }
 
 var decodeElements = map[compute.DType]decodeElement{
 	compute.Float32: {"f32", 8, func(k *ptx.Kernel, w ptx.Reg[uint32]) []scalar.Float {
@@ -42,6 +45,7 @@ var decodeElements = map[compute.DType]decodeElement{
 		lo, hi := w.Shl(16), w.And(0xffff0000)
 		return []scalar.Float{ptx.Bitcast[float32](lo), ptx.Bitcast[float32](hi)}
 	}},
+	compute.Uint32: {"packed", 3, nil},
 }
 
 // decodeShape is what a kernel is made for.
@@ -60,7 +64,7 @@ func (s decodeShape) tile(lanes int) int { return decodeThreads / lanes * s.keys
 
 // resident is how many blocks a multiprocessor has registers for, as ptxas assigns them.
 func (s decodeShape) resident() int {
-	if s.words == 4 && s.rows <= 4 {
+	if s.words == 4 && s.rows <= 4 || s.packed() && s.rows == 1 {
 		return 3
 	}
 	return 2
@@ -73,8 +77,11 @@ var decodeKernels = func() map[compute.DType]map[int]*kit.Kernel {
 	for t, e := range decodeElements {
 		all[t] = map[int]*kit.Kernel{}
 		for _, rows := range decodeRows {
-			s := decodeShape{e, rows}
-			all[t][rows] = kit.Register(kit.Kernel{Family: "attention_decode", Name: "attention_decode_" + e.name + "_" + string(rune('0'+rows)),
+			s, family := decodeShape{e, rows}, "attention_decode"
+			if e.packed() {
+				family = "attention_packed"
+			}
+			all[t][rows] = kit.Register(kit.Kernel{Family: family, Name: "attention_decode_" + e.name + "_" + string(rune('0'+rows)),
 				Block: [3]int{decodeThreads, 1, 1},
 				Doc:   "Partial attention of rows of queries over a part of the keys of one head.", Params: decodeParams{},
 				Build: func(k *ptx.Kernel) { newDecodeBuilder(k, s).Build() }})
@@ -120,6 +127,7 @@ type decodeBuilder struct {
 	left                        ptx.Reg[uint32] // elements of its slice, or more
 	split, tile                 ptx.Reg[uint32] // the part of the keys, the tile of rows
 	stride                      ptx.Reg[uint32] // bytes from a key to the next
+	toScale                     ptx.Reg[uint32] // bytes from the slice of a packed row to its scale
 
 	slots scalar.Variables[uint32] // rows of keys in the cache
 	known *ptx.Var[uint32]         // a bit for each that there is
@@ -135,8 +143,11 @@ func newDecodeBuilder(k *ptx.Kernel, s decodeShape) *decodeBuilder {
 	b.keysAt, b.valuesAt = kit.Ptr[uint32](p, &of.K, ptx.Align(16)), kit.Ptr[uint32](p, &of.V, ptx.Align(16))
 	b.lengths, b.table = kit.Ptr[int32](p, &of.Lengths), kit.Ptr[uint32](p, &of.Table)
 	b.y, b.pairs, b.out = kit.Ptr[float32](p, &of.Y), kit.Ptr[float32](p, &of.Pairs), kit.Ptr[float32](p, &of.Partial)
-	if s.rows == 4 && s.words == 4 {
-		k.MinBlocks(3) // else ptxas aims at four, and spills
+	switch { // else ptxas aims at four, and spills
+	case s.rows == 4 && s.packed():
+		k.MinBlocks(2)
+	case s.rows == 4 && s.words == 4:
+		k.MinBlocks(3)
 	}
 	return b
 }
@@ -187,10 +198,17 @@ func (b *decodeBuilder) Place() {
 	at := b.slice.Shl(3)
 	width := b.U32(&b.at.Width)
 	b.left = width.Max(at).Sub(at)
-	size := 4 * b.words / decodeSlice
+	size := 1
+	if !b.packed() {
+		size = 4 * b.words / decodeSlice
+	}
 	within := b.head.Mad(width, at).Mul(size)
 	b.keysAt, b.valuesAt = b.keysAt.Bytes(within), b.valuesAt.Bytes(within)
 	b.stride = kvheads.D.Mul(width).Mul(size)
+	if b.packed() { // the bytes of all heads, and then the scales of 32 each
+		b.toScale = b.stride.Add(within.Shr(5).Shl(1)).Sub(within)
+		b.stride = b.stride.Add(b.stride.Shr(4)).Add(15).And(^uint32(15))
+	}
 }
 
 // query is where row r of queries begins, in elements of q and of the result.

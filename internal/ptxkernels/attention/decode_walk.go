@@ -90,6 +90,16 @@ func (b *decodeBuilder) Load(p ptx.Ptr[ptx.Global, uint32], to []scalar.Variable
 		left[j] = ptx.Select(known, b.left, 0)
 		to[j].Set(scalar.Constants(make([]uint32, b.words)))
 	}
+	if b.packed() {
+		for j := range to {
+			k.When(left[j].Ne(0), func() {
+				x := at[j].Load2(ptx.ReadOnly)
+				scale := ptx.Cast[uint16](at[j].Bytes(b.toScale)).Load(ptx.ReadOnly)
+				to[j].Set([]ptx.Reg[uint32]{x[0], x[1], ptx.Convert[uint32](scale)})
+			})
+		}
+		return
+	}
 	k.If(b.flag(&b.at.Vector), func() {
 		for j := range to {
 			for u := range b.words / 4 {
@@ -119,8 +129,17 @@ func (b *decodeBuilder) Load(p ptx.Ptr[ptx.Global, uint32], to []scalar.Variable
 
 // floats is a slice as numbers.
 func (b *decodeBuilder) floats(words scalar.Variables[uint32]) (x []scalar.Float) {
-	for _, w := range words.Get() {
-		x = append(x, b.widen(b.K, w)...)
+	all := words.Get()
+	if !b.packed() {
+		for _, w := range all {
+			x = append(x, b.widen(b.K, w)...)
+		}
+		return x
+	}
+	scale := scalar.ToFloat32(b.K, ptx.Bitcast[ptx.F16](ptx.Convert[uint16](all[2])))
+	for i := range decodeSlice {
+		n := ptx.Bitcast[int32](all[i/4]).Bfe(8*(i%4), 8)
+		x = append(x, ptx.Convert[float32](n).Mul(scale))
 	}
 	return x
 }

@@ -31,6 +31,10 @@ func KVAppendPaged(s *kit.Step) error {
 
 // appendRows writes rows from number first on to their slots in the result, which holds the cache already.
 func appendRows(s *kit.Step, r catalogue.CacheRows, p catalogue.Paging, first int, table kit.Buffer) {
+	if s.Result.DType == compute.Uint32 {
+		packRows(s, r, p, first, table)
+		return
+	}
 	kernel, width := appendKernels[s.Result.DType], r.Width
 	if from := s.Operands[1].DType; from == s.Result.DType {
 		kernel, width = appendKernels[compute.Float32], width*from.Size()/2 // in words of two bytes

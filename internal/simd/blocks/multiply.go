@@ -21,6 +21,23 @@ func (w *Weights) Dequantize(y []float32, r, lo int) {
 	m.leave()
 }
 
+// DequantizeRows writes n values, at most [Piece], of each of some rows from lo on, whole blocks. Those of rows below 0 are zeros.
+func (w *Weights) DequantizeRows(y []float32, rows []int, lo, n int) {
+	m := rooms.Get().(*room)
+	for i, r := range rows {
+		to := y[i*n:][:n]
+		switch {
+		case r < 0:
+			clear(to)
+		case w.sideDequantize(to, r, lo):
+		default:
+			m.enter(w, r)
+			m.values(to, lo)
+		}
+	}
+	m.leave()
+}
+
 // values writes the values of the room's row from lo on: a piece at most.
 func (m *room) values(y []float32, lo int) {
 	m.scales(lo, len(y))

@@ -13,6 +13,7 @@ struct Params {
     scale: f32, cap: f32,
     inf: u32,
     q0: u32, k0: u32, lengths0: u32, table0: u32, partial0: u32, // where in the bindings things begin
+    words: u32, // of a packed row of the cache
 }
 
 @group(0) @binding(0) var<storage, read> q: array<f32>;
@@ -32,8 +33,17 @@ var<workgroup> best: array<f32, {{.Rows}}>;
 var<workgroup> factor: array<f32, {{.Rows}}>;
 var<workgroup> sum: array<f32, {{.Rows}}>;
 {{.Functions}}
+{{- if eq .Kind "u32"}}{{template "quant_halves"}}{{end}}
 {{- range $name := .Arrays}}
-fn {{$name}}_at(i: u32) -> f32 {
+// Element e of a head in a row of the cache.
+fn {{$name}}_at(row: u32, head: u32, e: u32) -> f32 {
+{{- if eq $.Kind "u32"}}
+    let c = head * p.d + e; // the bytes of all heads, then the scales of 32 elements each
+    let at = p.k0 + row * p.words;
+    let scales = halves_of({{$name}}[at + p.kvheads * p.d / 4u + c / 64u]);
+    return f32(extractBits(bitcast<i32>({{$name}}[at + c / 4u]), 8u * (c & 3u), 8u)) * select(scales.x, scales.y, (c & 32u) != 0u);
+{{- else}}
+    let i = p.k0 + (row * p.kvheads + head) * p.d + e;
 {{- if eq $.Kind "f32"}}
     return {{$name}}[i];
 {{- else if eq $.Kind "f16"}}
@@ -42,6 +52,7 @@ fn {{$name}}_at(i: u32) -> f32 {
 {{- else}}
     let word = {{$name}}[i / 2u];
     return bitcast<f32>(select(word << 16u, word & 0xffff0000u, (i & 1u) == 1u));
+{{- end}}
 {{- end}}
 }
 {{end}}
@@ -128,7 +139,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
                 let at = place[i / 16u];
                 let e = e0 + i % 16u;
                 var x = 0.0;
-                if at != nowhere && e < p.d { x = keys_at(p.k0 + (at * p.kvheads + head) * p.d + e); }
+                if at != nowhere && e < p.d { x = keys_at(at, head, e); }
                 slab[i / 16u * 17u + i % 16u] = x;
             }
             workgroupBarrier();
@@ -177,7 +188,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
                 for (var i = 0u; i < here; i++) {
                     let at = place[i];
                     if at == nowhere { continue; }
-                    let v = values_at(p.k0 + (at * p.kvheads + head) * p.d + e);
+                    let v = values_at(at, head, e);
                     for (var m = 0u; m < {{.Rows}}u; m++) { acc[m * {{.Columns}}u + c] += weight[m * 64u + i] * v; }
                 }
             }

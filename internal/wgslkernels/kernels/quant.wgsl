@@ -10,6 +10,8 @@ fn values(q: u32, s: f32, offset: f32, m: f32) -> vec4<f32> {
     return s * (vec4<f32>(v) - offset) - m;
 }
 
+{{template "quant_halves"}}{{end}}
+{{define "quant_halves"}}
 // Two halves, by integers: conversions may flush subnormal ones.
 fn halves_of(word: u32) -> vec2<f32> {
     let h = vec2(word & 0xffffu, word >> 16u);

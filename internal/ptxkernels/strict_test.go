@@ -81,7 +81,6 @@ var allowed = []allowance{
 		[]string{"quant_gemv_q2_k_1", "quant_gemv_q3_k_1", "quant_gemv_q5_k_1", "quant_gemv_q6_k_1", "quant_dp4a_q2_k_1", "quant_dp4a_q3_k_1",
 			"quant_dp4a_q4_k_1", "quant_dp4a_q5_k_1", "quant_dp4a_q6_k_1", "quant_thin_q2_k", "quant_thin_q3_k", "quant_thin_q4_k",
 			"quant_thin_q5_k", "quant_thin_q6_k"}},
-	{"HighRegisterPressure", "by the analyser's count; ptxas spills nothing", []string{"attention_decode_packed_4"}},
 	{"UncoalescedStore", "as the loads: rows that do not begin at multiples of 16 bytes", named("quant_gemm_")},
 	{"UncoalescedStore", "halves lie as stages of shared memory want them: a lane's pairs in different chunks of 16 bytes, which its neighbours fill",
 		[]string{"quant_halves"}},

@@ -64,7 +64,7 @@ func (s decodeShape) tile(lanes int) int { return decodeThreads / lanes * s.keys
 
 // resident is how many blocks a multiprocessor has registers for, as ptxas assigns them.
 func (s decodeShape) resident() int {
-	if s.words == 4 && s.rows <= 4 || s.packed() && s.rows == 1 {
+	if s.words == 4 && s.rows <= 4 {
 		return 3
 	}
 	return 2

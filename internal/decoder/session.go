@@ -24,7 +24,7 @@ type SessionOptions struct {
 	WideCache bool
 	// PackedCache rounds keys and values to 8 bits, in blocks of 32 with a scale (Q8_0), which is a little more than half of Float16.
 	PackedCache bool
-	Output    Output
+	Output      Output
 }
 
 // Session is a sequence of tokens with its keys and values on the device. It belongs to one goroutine.

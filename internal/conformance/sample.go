@@ -76,6 +76,14 @@ func NewAttentionBackwardCase(queries, keys, elements int) Case {
 		program.F32(q...)}, c.attr}, b.Entry, c}
 }
 
+// NewPackedAttentionCase is a case of attention to so many packed keys.
+func NewPackedAttentionCase(queries, keys int) Case {
+	b := &builder{Entry: catalogue.Attention}
+	c := b.attend("packed", attentionSizes{1, queries, keys, 1, 1, catalogue.CacheBlock}, compute.AttentionOptions{}, attentionTypes{compute.Float32, compute.Uint32})
+	kv := program.Type{DType: compute.Uint32, Shape: packedShape([]int{1, keys, 1, catalogue.CacheBlock})}
+	return Case{Call{[]program.Type{program.F32(1, queries, 1, catalogue.CacheBlock), kv, kv}, c.attr}, b.Entry, c}
+}
+
 // HasLongCases reports whether there are [LongCases] of an entry.
 func HasLongCases(e *program.Entry) bool { return longByName[e] != nil }
 

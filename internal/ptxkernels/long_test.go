@@ -40,6 +40,7 @@ var shortLoops = []struct {
 	{"the parts into which a depth was cut", []string{"matmul_sum"}},
 	{"at most 128 parts of keys", []string{"attention_decode_combine"}},
 	{"a page of 4,096 bytes", []string{"lz4_compress", "lz4_decompress"}},
+	{"what aligns a row to 16 bytes", []string{"kv_append_packed"}},
 }
 
 var blockFormats = []compute.BlockFormat{compute.Q4_0, compute.Q4_1, compute.Q5_0, compute.Q5_1, compute.Q8_0, compute.Q2_K, compute.Q3_K,
@@ -145,6 +146,9 @@ func longCases(e *program.Entry, n int) (cases []conformance.Case) {
 					add(conformance.NewCase, program.Attr{Options: compute.AttentionOptions{}}, program.Type{DType: q, Shape: []int{1, queries, 1, 8}}, kv, kv)
 				}
 			}
+		}
+		for _, queries := range []int{1, 3, 5} {
+			cases = append(cases, conformance.NewPackedAttentionCase(queries, n+1))
 		}
 	case e == catalogue.AttentionBackward:
 		cases = append(cases, conformance.NewAttentionBackwardCase(1, n+1, 2), conformance.NewAttentionBackwardCase(n+1, 1, 2))

@@ -17,6 +17,8 @@ var shortLoops = map[*program.Entry]string{
 	catalogue.Transpose:     "a tile of 16 rows",
 	catalogue.LZ4Compress:   "a page of 4,096 bytes",
 	catalogue.LZ4Decompress: "a page of 4,096 bytes",
+	catalogue.KVAppend:      "a block of 32 values, and what aligns a packed row",
+	catalogue.KVAppendPaged: "a block of 32 values, and what aligns a packed row",
 }
 
 // sameLoops are entries whose kernels are those of another one, which has long cases.

@@ -15,6 +15,7 @@ import (
 	"github.com/wavelane/wavelane/internal/decoder/decodertest"
 	"github.com/wavelane/wavelane/internal/testseed"
 	"github.com/wavelane/wavelane/llm"
+	"github.com/wavelane/wavelane/quant"
 	"github.com/wavelane/wavelane/quant/gguf"
 )
 
@@ -74,7 +75,7 @@ func TestProbabilities(t *testing.T) {
 	}
 	for _, kind := range kinds {
 		t.Run(kind, func(t *testing.T) {
-			s := session(t, loaded(t, m, device(t, kind)), llm.WithChunk(5), llm.WithExact(), llm.WithWideCache())
+			s := session(t, loaded(t, m, device(t, kind)), llm.WithChunk(5), llm.WithExact(), llm.WithCache(quant.F32))
 			reference := decodertest.New(t, f)
 			var logits []float64
 			for _, token := range prompt {

@@ -18,6 +18,7 @@ import (
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/testseed"
 	"github.com/wavelane/wavelane/llm"
+	"github.com/wavelane/wavelane/quant"
 	"github.com/wavelane/wavelane/quant/gguf"
 )
 
@@ -69,7 +70,7 @@ func TestDraft(t *testing.T) {
 				tokens, ns = 4, []int{1}
 			}
 			dev := device(t, kind)
-			opts := []llm.SessionOption{llm.WithContext(64), llm.WithChunk(8), llm.WithExact(), llm.WithWideCache()}
+			opts := []llm.SessionOption{llm.WithContext(64), llm.WithChunk(8), llm.WithExact(), llm.WithCache(quant.F32)}
 			w := loaded(t, m, dev)
 			s := session(t, w, opts...)
 			drafts := map[string]*llm.Session{"itself": session(t, w, opts...), "another": session(t, loaded(t, other, dev), llm.WithChunk(5), llm.WithContext(50))}
@@ -98,7 +99,7 @@ func TestDraftOptions(t *testing.T) {
 	m := read(t, written(t, small(seed)))
 	dev := device(t, "cpu")
 	w := loaded(t, m, dev)
-	opts := []llm.SessionOption{llm.WithContext(40), llm.WithChunk(8), llm.WithExact(), llm.WithWideCache()}
+	opts := []llm.SessionOption{llm.WithContext(40), llm.WithChunk(8), llm.WithExact(), llm.WithCache(quant.F32)}
 	s := session(t, w, opts...)
 	prompt := m.Tokenize("the thing and the other")
 	for name, draft := range map[string]*llm.Session{"itself": session(t, w, opts...), "another": session(t, loaded(t, smaller(t, seed), dev), llm.WithContext(40)),
@@ -157,7 +158,7 @@ func TestDraftSampling(t *testing.T) {
 	m := read(t, written(t, small(seed)))
 	dev := device(t, "cpu")
 	w := loaded(t, m, dev)
-	s := session(t, w, llm.WithExact(), llm.WithWideCache())
+	s := session(t, w, llm.WithExact(), llm.WithCache(quant.F32))
 	prompt := m.Tokenize("the")
 	probabilities := map[[length]int32]float64{}
 	var follow func(tokens [length]int32, n int, p float64)
@@ -255,7 +256,7 @@ func TestDraftPadding(t *testing.T) {
 	short, padded := shortened(t, file, 300)
 	dev := device(t, "cpu")
 	a, b := loaded(t, read(t, short), dev), loaded(t, read(t, padded), dev)
-	opts := []llm.SessionOption{llm.WithContext(64), llm.WithExact(), llm.WithWideCache()}
+	opts := []llm.SessionOption{llm.WithContext(64), llm.WithExact(), llm.WithCache(quant.F32)}
 	for _, pair := range [][2]*llm.Weights{{a, b}, {b, a}} {
 		s, draft := session(t, pair[0], opts...), session(t, pair[1], opts...)
 		prompt := pair[0].Model().Tokenize("the thing and the other")

@@ -79,8 +79,7 @@ func (w *Weights) NewEmbedder(ctx context.Context, opts ...EmbedderOption) (*Emb
 	if err := compute.CheckContext(ctx); err != nil {
 		return nil, err
 	}
-	var o embedderOptions
-	o.Output.States = true
+	o := embedderOptions{sessionOptions: newSessionOptions(decoder.Output{States: true})}
 	for _, f := range opts {
 		if f == nil {
 			return nil, fmt.Errorf("llm: nil option: %w", compute.ErrArgument)

@@ -17,6 +17,7 @@ import (
 	"github.com/wavelane/wavelane/internal/decoder/decodertest"
 	"github.com/wavelane/wavelane/internal/testseed"
 	"github.com/wavelane/wavelane/llm"
+	"github.com/wavelane/wavelane/quant"
 	"github.com/wavelane/wavelane/quant/gguf"
 )
 
@@ -51,7 +52,7 @@ func pooled(t *testing.T, f *gguf.File, tokens []int32, p llm.Pooling) []float64
 }
 
 func embedder(t testing.TB, w *llm.Weights, opts ...llm.EmbedderOption) *llm.Embedder {
-	e, err := w.NewEmbedder(t.Context(), append([]llm.EmbedderOption{llm.WithExact(), llm.WithWideCache(), llm.WithChunk(4)}, opts...)...)
+	e, err := w.NewEmbedder(t.Context(), append([]llm.EmbedderOption{llm.WithExact(), llm.WithCache(quant.F32), llm.WithChunk(4)}, opts...)...)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, e.Close()) })
 	return e

@@ -58,7 +58,7 @@ func failure(t testing.TB, sequence func(yield func(llm.Token, error) bool)) err
 func TestGroup(t *testing.T) {
 	m := read(t, written(t, small(testseed.Of(t))))
 	draw := func(w *llm.Weights) (text string, err error) {
-		s, err := w.NewSession(t.Context(), llm.WithExact(), llm.WithWideCache())
+		s, err := w.NewSession(t.Context(), llm.WithExact(), llm.WithCache(quant.F32))
 		if err != nil {
 			return "", err
 		}
@@ -147,7 +147,7 @@ func TestGenerate(t *testing.T) {
 	w := loaded(t, m, dev, llm.WithProgress(func(done, total int64) { progress = append(progress, done, total) }))
 	require.Equal(t, m.Info().Bytes, progress[len(progress)-1])
 	require.Same(t, m, w.Model())
-	s := session(t, w, llm.WithChunk(4), llm.WithExact(), llm.WithWideCache())
+	s := session(t, w, llm.WithChunk(4), llm.WithExact(), llm.WithCache(quant.F32))
 	require.Equal(t, 128, s.Context())
 
 	endless := llm.WithIgnoreEnd()
@@ -165,7 +165,7 @@ func TestGenerate(t *testing.T) {
 	require.Equal(t, ids[15:], rest)
 	require.Equal(t, len(full)-6, s.Stats().Known)
 	other, _, _ := said(t, s.Generate(t.Context(), "and", llm.WithMaxTokens(20), endless))
-	fresh, _, _ := said(t, session(t, w, llm.WithChunk(4), llm.WithExact(), llm.WithWideCache()).Generate(t.Context(), "and", llm.WithMaxTokens(20), endless))
+	fresh, _, _ := said(t, session(t, w, llm.WithChunk(4), llm.WithExact(), llm.WithCache(quant.F32)).Generate(t.Context(), "and", llm.WithMaxTokens(20), endless))
 	require.Equal(t, fresh, other, "what a session had before does not matter")
 
 	// Seeds repeat themselves; a context that is full ends.
@@ -210,14 +210,14 @@ func TestEnd(t *testing.T) {
 	seed := testseed.Of(t)
 	dev := device(t, "cpu")
 	r := small(seed)
-	s := session(t, loaded(t, read(t, written(t, r)), dev), llm.WithExact(), llm.WithWideCache())
+	s := session(t, loaded(t, read(t, written(t, r)), dev), llm.WithExact(), llm.WithCache(quant.F32))
 	_, ids, _ := said(t, s.Generate(t.Context(), "the", llm.WithMaxTokens(10), llm.WithIgnoreEnd()))
 	r.End = int(ids[6])
 	first := 0
 	for ids[first] != ids[6] {
 		first++
 	}
-	s = session(t, loaded(t, read(t, written(t, r)), dev), llm.WithExact(), llm.WithWideCache())
+	s = session(t, loaded(t, read(t, written(t, r)), dev), llm.WithExact(), llm.WithCache(quant.F32))
 	_, got, finish := said(t, s.Generate(t.Context(), "the", llm.WithMaxTokens(10)))
 	require.Equal(t, llm.EndOfText, finish)
 	require.Equal(t, ids[:first+1], got)
@@ -321,12 +321,12 @@ func TestErrors(t *testing.T) {
 // TestCancel ends a context at every token, and between the chunks of a prompt, after which the session still says the same.
 func TestCancel(t *testing.T) {
 	w := loaded(t, read(t, written(t, small(testseed.Of(t)))), device(t, "cpu"))
-	s := session(t, w, llm.WithChunk(2), llm.WithExact(), llm.WithWideCache())
+	s := session(t, w, llm.WithChunk(2), llm.WithExact(), llm.WithCache(quant.F32))
 	prompt := "the thing and the other thing"
 	want, _, _ := said(t, s.Generate(t.Context(), prompt, llm.WithMaxTokens(12), llm.WithIgnoreEnd()))
 	for n := range 10 {
 		ctx, cancel := context.WithCancel(t.Context())
-		s := session(t, w, llm.WithChunk(2), llm.WithExact(), llm.WithWideCache())
+		s := session(t, w, llm.WithChunk(2), llm.WithExact(), llm.WithCache(quant.F32))
 		i := 0
 		for _, err := range s.Generate(ctx, prompt, llm.WithMaxTokens(12), llm.WithIgnoreEnd()) {
 			if i == n {
@@ -355,7 +355,7 @@ func TestCancel(t *testing.T) {
 func TestContextShift(t *testing.T) {
 	const context, n = 20, 60
 	w := loaded(t, read(t, written(t, small(testseed.Of(t)))), device(t, "cpu"))
-	alone := session(t, w, llm.WithContext(context), llm.WithExact(), llm.WithWideCache())
+	alone := session(t, w, llm.WithContext(context), llm.WithExact(), llm.WithCache(quant.F32))
 	for _, keep := range []int{0, 3, 19} {
 		x := &text{prompt: w.Model().Tokenize("the thing")}
 		all := slices.Clone(x.prompt)
@@ -376,8 +376,8 @@ func TestContextShift(t *testing.T) {
 		for range 3 { // with memory for one, which are put off
 			group.Go(func() { x.checkIDs(t, s.GenerateTokens(t.Context(), x.prompt, opts...)) })
 		}
-		x.checkIDs(t, session(t, w, llm.WithContext(context), llm.WithExact(), llm.WithWideCache()).GenerateTokens(t.Context(), x.prompt, opts...))
-		x.checkIDs(t, session(t, w, llm.WithContext(context), llm.WithExact(), llm.WithWideCache()).GenerateTokens(t.Context(), x.prompt, append(opts, llm.WithLookup(5))...))
+		x.checkIDs(t, session(t, w, llm.WithContext(context), llm.WithExact(), llm.WithCache(quant.F32)).GenerateTokens(t.Context(), x.prompt, opts...))
+		x.checkIDs(t, session(t, w, llm.WithContext(context), llm.WithExact(), llm.WithCache(quant.F32)).GenerateTokens(t.Context(), x.prompt, append(opts, llm.WithLookup(5))...))
 		group.Wait()
 	}
 }
@@ -452,7 +452,7 @@ func TestAdapter(t *testing.T) {
 // TestLogProbs compares with what a session says of the tokens that it chooses.
 func TestLogProbs(t *testing.T) {
 	w := loaded(t, read(t, written(t, small(testseed.Of(t)))), device(t, "cpu"))
-	s := session(t, w, llm.WithContext(40), llm.WithChunk(8), llm.WithExact(), llm.WithWideCache())
+	s := session(t, w, llm.WithContext(40), llm.WithChunk(8), llm.WithExact(), llm.WithCache(quant.F32))
 	tokens := w.Model().Tokenize("the thing")
 	known := len(tokens)
 	var want []float64
@@ -490,8 +490,8 @@ func TestLookup(t *testing.T) {
 				tokens = 8
 			}
 			w := loaded(t, m, device(t, kind))
-			s := session(t, w, llm.WithContext(64), llm.WithChunk(8), llm.WithExact(), llm.WithWideCache())
-			ahead := session(t, w, llm.WithContext(64), llm.WithChunk(8), llm.WithExact(), llm.WithWideCache())
+			s := session(t, w, llm.WithContext(64), llm.WithChunk(8), llm.WithExact(), llm.WithCache(quant.F32))
+			ahead := session(t, w, llm.WithContext(64), llm.WithChunk(8), llm.WithExact(), llm.WithCache(quant.F32))
 			accepted := 0
 			samplings, ns := []llm.Sampling{{Temperature: 0.5, Seed: 4}, {Temperature: 1, TopK: 4, Seed: 3}, {}}, []int{4, 1, 63}
 			if kind == "cuda" { // whose software GPU takes long

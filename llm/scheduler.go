@@ -90,8 +90,7 @@ func (w *Weights) NewScheduler(ctx context.Context, opts ...SchedulerOption) (*S
 	if err := compute.CheckContext(ctx); err != nil {
 		return nil, err
 	}
-	o := schedulerOptions{queue: 100}
-	o.Output.TopK = 1
+	o := schedulerOptions{sessionOptions: newSessionOptions(decoder.Output{TopK: 1}), queue: 100}
 	for _, f := range opts {
 		if f == nil {
 			return nil, fmt.Errorf("llm: nil option: %w", compute.ErrArgument)

@@ -17,11 +17,12 @@ import (
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/testseed"
 	"github.com/wavelane/wavelane/llm"
+	"github.com/wavelane/wavelane/quant"
 )
 
 // exact options compute what others compute up to the rounding of sums.
 func exact(opts ...llm.SchedulerOption) []llm.SchedulerOption {
-	return append(opts, llm.WithExact(), llm.WithWideCache())
+	return append(opts, llm.WithExact(), llm.WithCache(quant.F32))
 }
 
 func scheduler(t testing.TB, w *llm.Weights, opts ...llm.SchedulerOption) *llm.Scheduler {
@@ -117,7 +118,7 @@ func TestScheduler(t *testing.T) {
 				n, longest, tokens, chunk = 3, 6, 3, 3
 			}
 			w := loaded(t, m, device(t, kind))
-			all := texts(t, session(t, w, llm.WithExact(), llm.WithWideCache()), rand.New(rand.NewPCG(seed, 9)), n, longest, tokens)
+			all := texts(t, session(t, w, llm.WithExact(), llm.WithCache(quant.F32)), rand.New(rand.NewPCG(seed, 9)), n, longest, tokens)
 			s := scheduler(t, w, exact(llm.WithContext(96), llm.WithChunk(chunk), llm.WithSequences(3), llm.WithCacheTokens(128))...)
 			var group sync.WaitGroup
 			for _, x := range all {
@@ -153,7 +154,7 @@ func TestScheduler(t *testing.T) {
 func TestSchedulerKnown(t *testing.T) {
 	seed := testseed.Of(t)
 	w := loaded(t, read(t, written(t, small(seed))), device(t, "cpu"))
-	all := texts(t, session(t, w, llm.WithExact(), llm.WithWideCache()), rand.New(rand.NewPCG(seed, 11)), 1, 40, 20)
+	all := texts(t, session(t, w, llm.WithExact(), llm.WithCache(quant.F32)), rand.New(rand.NewPCG(seed, 11)), 1, 40, 20)
 	x := all[0]
 	for len(x.prompt) < 40 {
 		x.prompt = append(x.prompt, 5+int32(len(x.prompt)))
@@ -186,7 +187,7 @@ func idle(t testing.TB, s *llm.Scheduler) llm.SchedulerStats {
 func TestSchedulerCancel(t *testing.T) {
 	seed := testseed.Of(t)
 	w := loaded(t, read(t, written(t, small(seed))), device(t, "cpu"))
-	all := texts(t, session(t, w, llm.WithExact(), llm.WithWideCache()), rand.New(rand.NewPCG(seed, 10)), 12, 40, 30)
+	all := texts(t, session(t, w, llm.WithExact(), llm.WithCache(quant.F32)), rand.New(rand.NewPCG(seed, 10)), 12, 40, 30)
 	s := scheduler(t, w, exact(llm.WithContext(80), llm.WithChunk(8), llm.WithSequences(4), llm.WithCacheTokens(160))...)
 	var group sync.WaitGroup
 	for i := range 10 {
@@ -254,7 +255,7 @@ func TestSchedulerErrors(t *testing.T) {
 func TestSchedulerChat(t *testing.T) {
 	w := loaded(t, read(t, written(t, small(testseed.Of(t)))), device(t, "cpu"))
 	talk := []llm.Message{{Role: "user", Content: "the thing"}}
-	want, _, _ := said(t, session(t, w, llm.WithExact(), llm.WithWideCache()).Chat(t.Context(), talk, llm.WithMaxTokens(8)))
+	want, _, _ := said(t, session(t, w, llm.WithExact(), llm.WithCache(quant.F32)).Chat(t.Context(), talk, llm.WithMaxTokens(8)))
 	got, _, _ := said(t, scheduler(t, w, exact()...).Chat(t.Context(), talk, llm.WithMaxTokens(8)))
 	require.Equal(t, want, got)
 }

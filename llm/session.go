@@ -10,6 +10,7 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/decoder"
+	"github.com/wavelane/wavelane/quant"
 )
 
 // SessionOption is an option of [Weights.NewSession], [Weights.NewScheduler] and [Weights.NewEmbedder].
@@ -24,6 +25,10 @@ func (f SessionOption) set(o *sessionOptions) error {
 }
 
 type sessionOptions struct{ decoder.SessionOptions }
+
+func newSessionOptions(o decoder.Output) sessionOptions {
+	return sessionOptions{decoder.SessionOptions{Cache: quant.F16, Output: o}}
+}
 
 func (o *sessionOptions) check(m *Model) error {
 	if o.Context > m.engine.Context {
@@ -46,12 +51,12 @@ func WithChunk(tokens int) SessionOption { return func(o *sessionOptions) { o.Ch
 // llama.cpp does: that is faster, and what it loses is small beside what the weights have lost.
 func WithExact() SessionOption { return func(o *sessionOptions) { o.Exact = true } }
 
-// WithWideCache keeps keys and values in Float32. Otherwise they are rounded to Float16, which is half the memory.
-func WithWideCache() SessionOption { return func(o *sessionOptions) { o.WideCache = true } }
-
-// WithQuantisedCache rounds keys and values to 8 bits, in blocks of 32 that share a Float16 scale (Q8_0), which is 17/32 of Float16. Heads must be
-// multiples of 32 elements, and there can be no [WithWideCache], else the error wraps [compute.ErrUnsupported].
-func WithQuantisedCache() SessionOption { return func(o *sessionOptions) { o.PackedCache = true } }
+// WithCache sets the format of keys and values: [quant.F16] by default, [quant.F32], which is twice the memory, or [quant.Q8_0], 8 bits in
+// blocks of 32 that share a Float16 scale, which is 17/32 of the default's. For other formats, and for Q8_0 where heads are no multiple of 32 elements,
+// the error wraps [compute.ErrUnsupported].
+func WithCache(format quant.Type) SessionOption {
+	return func(o *sessionOptions) { o.Cache = format }
+}
 
 // Session is one text with its keys and values on a device. One call at a time.
 type Session struct {
@@ -70,8 +75,7 @@ func (w *Weights) NewSession(ctx context.Context, opts ...SessionOption) (*Sessi
 	if err := compute.CheckContext(ctx); err != nil {
 		return nil, err
 	}
-	var o sessionOptions
-	o.Output.TopK = 1
+	o := newSessionOptions(decoder.Output{TopK: 1})
 	for _, f := range opts {
 		if err := f.set(&o); err != nil {
 			return nil, err

@@ -34,7 +34,7 @@ type llmFlags struct {
 	sampling            llm.Sampling
 	stop                []string
 	dense, exact        bool
-	cache               string
+	cache               quant.Type
 	json                bool
 	benchPrompt, benchN int
 	repeat              int
@@ -45,9 +45,6 @@ type llmFlags struct {
 	lora                []string
 	quantise            string
 }
-
-// caches are the options of the formats of keys and values.
-var caches = map[string][]llm.SessionOption{"f16": nil, "f32": {llm.WithWideCache()}, "q8_0": {llm.WithQuantisedCache()}}
 
 func llmCommand() *cobra.Command {
 	var f llmFlags
@@ -77,9 +74,6 @@ half of each is context.`,
 			if f.tokens < 0 || f.context < 1 || f.benchPrompt < 0 || f.benchN < 0 || f.benchPrompt+f.benchN < 1 || f.repeat < 1 {
 				return usagef("-n %d, --ctx %d, --pp %d, --tg %d, --repeat %d: out of range", f.tokens, f.context, f.benchPrompt, f.benchN, f.repeat)
 			}
-			if _, ok := caches[f.cache]; !ok {
-				return usagef("--cache %s, need f32, f16 or q8_0", f.cache)
-			}
 			if f.draft != "" && (f.measure || f.perplexity != "") {
 				return usagef("--draft with --bench or --perplexity, which have no answer")
 			}
@@ -105,7 +99,7 @@ half of each is context.`,
 	c.Flags().StringVar(&f.quantise, "quantise", "", "`format` that the matrices of a folder become, such as q8_0; otherwise they stay as they are")
 	c.Flags().BoolVar(&f.dense, "dense", false, "make float32 of quantised weights when loading, which takes several times the memory")
 	c.Flags().BoolVar(&f.exact, "exact", false, "multiply quantised weights with float32; otherwise activations are rounded to 8 bits, which is faster")
-	c.Flags().StringVar(&f.cache, "cache", "f16", "`format` of keys and values: f32, f16 or q8_0")
+	cacheVar(c, &f.cache)
 	c.Flags().BoolVar(&f.info, "info", false, "show what the model is")
 	c.Flags().BoolVar(&f.measure, "bench", false, "measure")
 	c.Flags().StringVar(&f.perplexity, "perplexity", "", "compute the perplexity of the text in a `file`")
@@ -120,6 +114,15 @@ half of each is context.`,
 	c.Flags().StringVar(&f.bench.device, "device", "", "`name` as wavelane info lists them, or gpu for the best adapter")
 	c.Flags().BoolVar(&f.bench.software, "software", false, "allow software adapters")
 	return c
+}
+
+// cacheVar adds the flag for the format of keys and values.
+func cacheVar(c *cobra.Command, format *quant.Type) {
+	*format = quant.F16
+	c.Flags().Func("cache", "`format` of keys and values: f32, f16 or q8_0 (default f16)", func(name string) (err error) {
+		*format, err = quant.ParseType(name)
+		return err
+	})
 }
 
 func (f *llmFlags) do(ctx context.Context, in io.Reader, out, errOut io.Writer, file string) error {
@@ -178,11 +181,10 @@ func (f *llmFlags) do(ctx context.Context, in io.Reader, out, errOut io.Writer, 
 	case f.measure:
 		size = max(f.benchPrompt, f.benchN) + 1
 	}
-	opts := []llm.SessionOption{llm.WithContext(min(size, info.Context))}
+	opts := []llm.SessionOption{llm.WithContext(min(size, info.Context)), llm.WithCache(f.cache)}
 	if f.exact {
 		opts = append(opts, llm.WithExact())
 	}
-	opts = append(opts, caches[f.cache]...)
 	s, err := w.NewSession(ctx, opts...)
 	if err != nil {
 		return err

@@ -16,15 +16,17 @@ import (
 	"github.com/wavelane/wavelane/internal/decoder"
 
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
+	"github.com/wavelane/wavelane/quant"
 	"github.com/wavelane/wavelane/quant/gguf"
 )
 
 type mapFlags struct {
-	prefill            bool
-	dense, exact, wide bool
-	chunk, context     int
-	kernel, reverse    string
-	json               bool
+	prefill         bool
+	dense, exact    bool
+	cache           quant.Type
+	chunk, context  int
+	kernel, reverse string
+	json            bool
 }
 
 func ptxMapCommand() *cobra.Command {
@@ -48,7 +50,7 @@ The first line counts launches; copies and fills, which need no kernel, are list
 	c.Flags().BoolVar(&f.prefill, "prefill", false, "the plan of a chunk of the prompt instead of that of a token")
 	c.Flags().BoolVar(&f.dense, "dense", false, "with float32 instead of quantised weights")
 	c.Flags().BoolVar(&f.exact, "exact", false, "with products of quantised weights and float32; otherwise activations are rounded to 8 bits first")
-	c.Flags().BoolVar(&f.wide, "wide-cache", false, "with keys and values in float32 instead of float16")
+	cacheVar(c, &f.cache)
 	c.Flags().IntVar(&f.chunk, "chunk", f.chunk, "`tokens` of a chunk")
 	c.Flags().IntVar(&f.context, "ctx", f.context, "`tokens` that there is room for, at most what the model was trained on")
 	c.Flags().StringVar(&f.kernel, "kernel", "", "only launches of kernels whose `name` contains this")
@@ -117,7 +119,7 @@ func ptxMap(ctx context.Context, out io.Writer, name string, f mapFlags) error {
 	}
 	steps, err := model.Map(ctx, dev, m.Tokens, decoder.LoadOptions{Dense: f.dense}, decoder.SessionOptions{
 		Context: min(f.context, model.Context), Chunk: f.chunk, Exact: f.exact,
-		WideCache: f.wide, Output: decoder.Output{TopK: 1}})
+		Cache: f.cache, Output: decoder.Output{TopK: 1}})
 	if err != nil {
 		return err
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/wavelane/wavelane/dist"
 	"github.com/wavelane/wavelane/internal/decoder"
 	"github.com/wavelane/wavelane/llm"
+	"github.com/wavelane/wavelane/quant"
 )
 
 type options struct {
@@ -32,7 +33,8 @@ type options struct {
 	temperature           float64
 	topK                  int
 	seed                  uint64
-	dense, exact, wide    bool
+	dense, exact          bool
+	cache                 quant.Type
 }
 
 func main() {
@@ -50,7 +52,11 @@ func main() {
 	flag.Uint64Var(&o.seed, "seed", 0, "of sampling and of random weights; 0 draws one")
 	flag.BoolVar(&o.dense, "dense", false, "make float32 of quantised weights when loading, which takes several times the memory")
 	flag.BoolVar(&o.exact, "exact", false, "multiply quantised weights with float32; otherwise activations are rounded to 8 bits, which is faster")
-	flag.BoolVar(&o.wide, "wide-cache", false, "keep keys and values in float32 instead of rounding them to float16")
+	o.cache = quant.F16
+	flag.Func("cache", "`format` of keys and values: f32, f16 or q8_0 (default f16)", func(name string) (err error) {
+		o.cache, err = quant.ParseType(name)
+		return err
+	})
 	device := flag.String("device", "", `"cuda", "gpu" (WebGPU) or "cpu"; the best that the machine has without it`)
 	software := flag.Bool("software", false, "run gpu on a software adapter and cuda on the software GPU; slow")
 	flag.Parse()
@@ -143,12 +149,9 @@ func runIn(ctx context.Context, out, errOut io.Writer, world *dist.World, o opti
 		return err
 	}
 	defer weights.Close()
-	sessionOpts := []llm.SessionOption{llm.WithContext(min(o.context, info.Context))}
+	sessionOpts := []llm.SessionOption{llm.WithContext(min(o.context, info.Context)), llm.WithCache(o.cache)}
 	if o.exact {
 		sessionOpts = append(sessionOpts, llm.WithExact())
-	}
-	if o.wide {
-		sessionOpts = append(sessionOpts, llm.WithWideCache())
 	}
 	session, err := weights.NewSession(ctx, sessionOpts...)
 	if err != nil {

@@ -58,8 +58,8 @@ func TestRanks(t *testing.T) {
 		args  []string
 		ranks []int
 	}{
-		{append(args, random, "-exact", "-wide-cache"), []int{2, 4}},
-		{append(args, random, "-exact", "-wide-cache", "-temp", "0.8"), []int{2}},
+		{append(args, random, "-exact", "-cache", "f32"), []int{2, 4}},
+		{append(args, random, "-exact", "-cache", "f32", "-temp", "0.8"), []int{2}},
 	} {
 		want, _ := decodeOn(t, launchers[0], 1, c.args...)
 		require.True(t, strings.HasPrefix(want, "Once upon a time"))

@@ -31,6 +31,7 @@ import (
 	"github.com/wavelane/wavelane/internal/decoder"
 	"github.com/wavelane/wavelane/internal/testseed"
 	"github.com/wavelane/wavelane/llm"
+	"github.com/wavelane/wavelane/quant"
 )
 
 const template = `{% for m in messages %}{% if m.role == 'tool' %}{{ raise_exception('no tools') }}{% endif %}{{ m.role }}: {{ m.content }}{{ '\n' }}{% endfor %}assistant:`
@@ -66,11 +67,11 @@ func serverOf(t *testing.T, model decoder.Random, keys []string, l limits, opts 
 	t.Cleanup(func() { require.NoError(t, w.Close()) })
 	var scheduler *llm.Scheduler
 	if !m.Info().Encoder {
-		scheduler, err = w.NewScheduler(t.Context(), append([]llm.SchedulerOption{llm.WithContext(256), llm.WithChunk(16), llm.WithExact(), llm.WithWideCache()}, opts...)...)
+		scheduler, err = w.NewScheduler(t.Context(), append([]llm.SchedulerOption{llm.WithContext(256), llm.WithChunk(16), llm.WithExact(), llm.WithCache(quant.F32)}, opts...)...)
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, scheduler.Close()) })
 	}
-	e := newEmbeddings(w, 4, llm.WithContext(256), llm.WithExact(), llm.WithWideCache())
+	e := newEmbeddings(w, 4, llm.WithContext(256), llm.WithExact(), llm.WithCache(quant.F32))
 	t.Cleanup(func() { require.NoError(t, e.Close()) })
 	s := newServer(scheduler, e, "small", keys, l, slog.New(slog.DiscardHandler))
 	h := httptest.NewServer(s)
@@ -80,7 +81,7 @@ func serverOf(t *testing.T, model decoder.Random, keys []string, l limits, opts 
 
 // alone is what a session says to a prompt, up to where it hardly knows the next token, and of how many tokens.
 func (s *testServer) alone(t *testing.T, prompt string, most int) (string, int) {
-	session, err := s.weights.NewSession(t.Context(), llm.WithContext(256), llm.WithExact(), llm.WithWideCache())
+	session, err := s.weights.NewSession(t.Context(), llm.WithContext(256), llm.WithExact(), llm.WithCache(quant.F32))
 	require.NoError(t, err)
 	defer session.Close()
 	n := 0

@@ -120,7 +120,7 @@ func TestAdapter(t *testing.T) {
 			}
 			if name == "llama" && i == 0 {
 				members(t, f, "cpu", 2, o, func(rank int, w *Weights) error {
-					s, err := w.NewSession(t.Context(), SessionOptions{Chunk: chunk, Exact: true, WideCache: true})
+					s, err := w.NewSession(t.Context(), SessionOptions{Chunk: chunk, Exact: true})
 					if err != nil {
 						return err
 					}

@@ -153,12 +153,16 @@ var forms = map[string]struct {
 
 // follow takes the course; if both, once more with the device choosing the tokens.
 func (c *course) follow(t *testing.T, w *Weights, steps int, q8, both bool, accuracy float64) {
-	s, err := w.NewSession(t.Context(), SessionOptions{Chunk: chunk, Exact: !q8, WideCache: !q8})
+	cache := quant.F32
+	if q8 {
+		cache = quant.F16
+	}
+	s, err := w.NewSession(t.Context(), SessionOptions{Chunk: chunk, Exact: !q8, Cache: cache})
 	require.NoError(t, err)
 	defer s.Close()
 	var greedy *Session
 	if both {
-		greedy, err = w.NewSession(t.Context(), SessionOptions{Chunk: chunk, Exact: !q8, WideCache: !q8, Output: Output{TopK: 1}})
+		greedy, err = w.NewSession(t.Context(), SessionOptions{Chunk: chunk, Exact: !q8, Cache: cache, Output: Output{TopK: 1}})
 		require.NoError(t, err)
 		defer greedy.Close()
 	}
@@ -219,7 +223,7 @@ func TestFactors(t *testing.T) {
 	w := loaded(t, f, device(t, "cpu"), LoadOptions{})
 	last := map[int][]float64{}
 	for _, context := range []int{w.Original, w.Original + 1} {
-		s, err := w.NewSession(t.Context(), SessionOptions{Context: context, Exact: true, WideCache: true})
+		s, err := w.NewSession(t.Context(), SessionOptions{Context: context, Exact: true})
 		require.NoError(t, err)
 		defer s.Close()
 		r := decodertest.New(t, f)
@@ -240,12 +244,12 @@ func TestPrefill(t *testing.T) {
 	random := rand.New(rand.NewPCG(seed, 2))
 	f := opened(t, models(seed)["llama"])
 	w := loaded(t, f, device(t, "cpu"), LoadOptions{})
-	one, err := w.NewSession(t.Context(), SessionOptions{Chunk: 1, Exact: true, WideCache: true})
+	one, err := w.NewSession(t.Context(), SessionOptions{Chunk: 1, Exact: true})
 	require.NoError(t, err)
 	defer one.Close()
-	for _, o := range []SessionOptions{{Chunk: 5, Context: 20, Exact: true, WideCache: true}, {Chunk: 12, Context: 20, Exact: true}} {
+	for _, o := range []SessionOptions{{Chunk: 5, Context: 20, Exact: true}, {Chunk: 12, Context: 20, Exact: true, Cache: quant.F16}} {
 		accuracy := forms["blocks"].accuracy
-		if !o.WideCache {
+		if o.Cache == quant.F16 {
 			accuracy = 2e-2 // of keys and values that are rounded to Float16: some 1e-3, of which seeds are the tails
 		}
 		many, err := w.NewSession(t.Context(), o)

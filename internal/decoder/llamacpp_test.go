@@ -82,9 +82,10 @@ func TestLlamaCppLogits(t *testing.T) {
 		w := loaded(t, opened(t, model), dev, LoadOptions{})
 		for _, c := range []struct {
 			of       string
-			q8, wide bool
+			q8       bool
+			cache    quant.Type
 			accuracy float64
-		}{{name, false, true, 2e-5}, {name, false, false, 5e-3}, {name + ".q8", true, true, 0.15}} {
+		}{{name, false, quant.F32, 2e-5}, {name, false, quant.F16, 5e-3}, {name + ".q8", true, quant.F32, 0.15}} {
 			want, err := golden.Tensor(c.of)
 			if model.Format == nil && c.q8 {
 				require.ErrorIs(t, err, gguf.ErrMissing)
@@ -94,7 +95,7 @@ func TestLlamaCppLogits(t *testing.T) {
 			require.Equal(t, []int{len(rows), w.Vocabulary}, want.Shape())
 			logits := make([]float32, want.Len())
 			require.NoError(t, want.Dequantize(logits))
-			s, err := w.NewSession(t.Context(), SessionOptions{Chunk: 7, Exact: !c.q8, WideCache: c.wide})
+			s, err := w.NewSession(t.Context(), SessionOptions{Chunk: 7, Exact: !c.q8, Cache: c.cache})
 			require.NoError(t, err)
 			defer s.Close()
 			for i, row := range rows {
@@ -108,7 +109,7 @@ func TestLlamaCppLogits(t *testing.T) {
 				if model.Architecture[0] == 'g' { // llama.cpp looks GELU up in a table of float16
 					c.accuracy = max(c.accuracy, 5e-3)
 				}
-				t.Logf("%s, wide cache %v, after %d tokens: %.1e", c.of, c.wide, s.Position(), off)
+				t.Logf("%s, keys and values in %v, after %d tokens: %.1e", c.of, c.cache, s.Position(), off)
 				require.LessOrEqual(t, off, c.accuracy)
 			}
 		}

@@ -50,7 +50,7 @@ func TestPaged(t *testing.T) {
 					length, steps = 19, 8
 				}
 				// There are pages for two of four sequences.
-				p, err := w.NewPaged(t.Context(), PagedOptions{SessionOptions{Context: length + 1, Chunk: 5, Exact: true, WideCache: true}, 3, 2 * (length + 1)})
+				p, err := w.NewPaged(t.Context(), PagedOptions{SessionOptions{Context: length + 1, Chunk: 5, Exact: true}, 3, 2 * (length + 1)})
 				require.NoError(t, err)
 				defer p.Close()
 				scripts := []*script{newScript(t, f, random, length), newScript(t, f, random, length), newScript(t, f, random, length)}
@@ -104,7 +104,7 @@ func TestPagedOutputs(t *testing.T) {
 	f := opened(t, smallLlama)
 	for _, kind := range kinds {
 		w := loaded(t, f, device(t, kind), LoadOptions{})
-		p, err := w.NewPaged(t.Context(), PagedOptions{SessionOptions{Context: 20, Chunk: 4, Exact: true, WideCache: true, Output: Output{TopK: 1}}, 2, 40})
+		p, err := w.NewPaged(t.Context(), PagedOptions{SessionOptions{Context: 20, Chunk: 4, Exact: true, Output: Output{TopK: 1}}, 2, 40})
 		require.NoError(t, err)
 		a, b := p.Begin(nil), p.Begin(nil)
 		require.True(t, p.Reserve(a, 3) && p.Reserve(b, 1))

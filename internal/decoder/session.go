@@ -18,13 +18,9 @@ type SessionOptions struct {
 	Chunk   int // most tokens of a prompt that are computed at once; 0 is 512, and 64 beside other sequences
 	// Exact multiplies quantised weights with float32. Otherwise activations are rounded to 8 bits before they meet such weights, as
 	// llama.cpp does on every device: that is faster, and what it loses is small beside what the weights have lost.
-	Exact bool
-	// WideCache keeps keys and values in Float32. Otherwise they are rounded to Float16, which is half the memory, and half
-	// of what attention has to read for each token.
-	WideCache bool
-	// PackedCache rounds keys and values to 8 bits, in blocks of 32 with a scale (Q8_0), which is a little more than half of Float16.
-	PackedCache bool
-	Output      Output
+	Exact  bool
+	Cache  quant.Type // of keys and values: F32, F16 or Q8_0, for heads of whole blocks
+	Output Output
 }
 
 // Session is a sequence of tokens with its keys and values on the device. It belongs to one goroutine.
@@ -98,9 +94,8 @@ func (o *SessionOptions) complete(m *Model) error {
 	if o.Context < 1 || o.Chunk < 1 || o.Output.TopK < 0 {
 		return fmt.Errorf("decoder: context %d, chunk %d, top %d: %w", o.Context, o.Chunk, o.Output.TopK, compute.ErrArgument)
 	}
-	if o.PackedCache && (o.WideCache || m.HeadSize%packedHead != 0) {
-		return fmt.Errorf("decoder: a packed cache of heads of %d elements, which must be a multiple of %d, and no wide one: %w", m.HeadSize, packedHead,
-			compute.ErrUnsupported)
+	if formats := []quant.Type{quant.F32, quant.F16, quant.Q8_0}; !slices.Contains(formats, o.Cache) || m.HeadSize%o.Cache.BlockLen() != 0 {
+		return fmt.Errorf("decoder: keys and values in %v, with heads of %d elements: %w", o.Cache, m.HeadSize, compute.ErrUnsupported)
 	}
 	o.Output.TopK = min(o.Output.TopK, m.Vocabulary)
 	return nil
@@ -109,19 +104,16 @@ func (o *SessionOptions) complete(m *Model) error {
 // shortChunk is the rows of the plan for short prompts.
 func (o *SessionOptions) shortChunk() int { return min(64, o.Chunk) }
 
-// packedHead is what the elements of heads in packed caches are a multiple of.
-const packedHead = 32
-
 // capacity is the keys that a cache has room for: a chunk may be filled up with others after the context's end.
 func (o *SessionOptions) capacity() int { return o.Context + o.shortChunk() - 1 }
 
 // cache is the type and the shape of keys, and of values, of a block.
 func (m *Model) cache(o *SessionOptions, of, capacity int) (compute.DType, []int) {
-	switch {
-	case o.PackedCache:
+	switch o.Cache {
+	case quant.Q8_0:
 		words, _ := quant.PackedWords(quant.Q8_0, m.KVHeads*m.HeadSize) // whole blocks
 		return compute.Uint32, []int{of, capacity, words}
-	case o.WideCache:
+	case quant.F32:
 		return compute.Float32, []int{of, capacity, m.KVHeads, m.HeadSize}
 	}
 	return compute.Float16, []int{of, capacity, m.KVHeads, m.HeadSize}

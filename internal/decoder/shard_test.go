@@ -75,7 +75,7 @@ func TestSpread(t *testing.T) {
 					logits, bytes := make([][steps][]float32, size), make([]int64, size)
 					members(t, f, kind, size, LoadOptions{}, func(rank int, w *Weights) error {
 						bytes[rank] = w.Bytes()
-						s, err := w.NewSession(t.Context(), SessionOptions{Chunk: chunk, Exact: true, WideCache: true})
+						s, err := w.NewSession(t.Context(), SessionOptions{Chunk: chunk, Exact: true})
 						if err != nil {
 							return err
 						}
@@ -177,7 +177,7 @@ func TestSpreadPaged(t *testing.T) {
 	random := rand.New(rand.NewPCG(seed, 3))
 	scripts := []*script{newScript(t, f, random, 9), newScript(t, f, random, 7)}
 	members(t, f, "cpu", 2, LoadOptions{}, func(rank int, w *Weights) error {
-		p, err := w.NewPaged(t.Context(), PagedOptions{SessionOptions{Context: 16, Chunk: 5, Exact: true, WideCache: true}, 2, 32})
+		p, err := w.NewPaged(t.Context(), PagedOptions{SessionOptions{Context: 16, Chunk: 5, Exact: true}, 2, 32})
 		if err != nil {
 			return err
 		}

@@ -359,7 +359,7 @@ func logits(t *testing.T, f *gguf.File, dev decoder.Device) []float32 {
 	w, err := m.Load(t.Context(), dev, decoder.LoadOptions{})
 	require.NoError(t, err)
 	defer w.Close()
-	o := decoder.SessionOptions{Exact: true, WideCache: true, Output: decoder.Output{States: m.Encoder}}
+	o := decoder.SessionOptions{Exact: true, Output: decoder.Output{States: m.Encoder}}
 	s, err := w.NewSession(t.Context(), o)
 	require.NoError(t, err)
 	defer s.Close()

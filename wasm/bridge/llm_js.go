@@ -12,6 +12,7 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/llm"
+	"github.com/wavelane/wavelane/quant"
 	"github.com/wavelane/wavelane/quant/gguf"
 )
 
@@ -72,7 +73,7 @@ func (g *generation) Close() error {
 // openLanguageModel reads a model from what extra is and resolves to its handle, what it is, and the session's context.
 func (c *call) openLanguageModel(m *message, extra js.Value) {
 	d, err := held[*opened](m.int())
-	tokens, chunk, exact, wide, size := m.int(), m.int(), m.bool(), m.bool(), m.int()
+	tokens, chunk, exact, cache, size := m.int(), m.int(), m.bool(), quant.Type(m.int()), m.int()
 	if err == nil {
 		err = m.err
 	}
@@ -82,7 +83,7 @@ func (c *call) openLanguageModel(m *message, extra js.Value) {
 	}
 	go func() {
 		defer c.guard()
-		l, err := loadModel(c.ctx, d, source{extra.Get("read")}, int64(size), extra.Get("progress"), textOptions(tokens, chunk, exact, wide))
+		l, err := loadModel(c.ctx, d, source{extra.Get("read")}, int64(size), extra.Get("progress"), textOptions(tokens, chunk, exact, cache))
 		if errors.Is(err, gguf.ErrMalformed) || errors.Is(err, gguf.ErrMissing) {
 			err = fmt.Errorf("%w: %w", err, compute.ErrArgument)
 		}
@@ -100,20 +101,17 @@ func (c *call) openLanguageModel(m *message, extra js.Value) {
 // defaultContext bounds the memory of a session that does not say how much text it is for.
 const defaultContext = 4096
 
-func textOptions(tokens, chunk int, exact, wide bool) func(*llm.Model) []llm.SessionOption {
+func textOptions(tokens, chunk int, exact bool, cache quant.Type) func(*llm.Model) []llm.SessionOption {
 	return func(m *llm.Model) []llm.SessionOption {
 		if tokens == 0 {
 			tokens = min(defaultContext, m.Info().Context)
 		}
-		options := []llm.SessionOption{llm.WithContext(tokens)}
+		options := []llm.SessionOption{llm.WithContext(tokens), llm.WithCache(cache)}
 		if chunk != 0 {
 			options = append(options, llm.WithChunk(chunk))
 		}
 		if exact {
 			options = append(options, llm.WithExact())
-		}
-		if wide {
-			options = append(options, llm.WithWideCache())
 		}
 		return options
 	}

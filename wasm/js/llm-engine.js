@@ -8,6 +8,9 @@ import { Message, typedArray } from "./message.js";
 // In the order of wasm/bridge/llm_js.go.
 const [openModel, beginText, nextToken, tokenize, detokenize, chatPrompt, embed] = Array.from({ length: 7 }, (_, i) => waiting.further + i);
 
+/** Formats of keys and values, by their numbers in GGUF files. */
+export const kvFormats = { f32: 0, f16: 1, q8_0: 8 };
+
 class Generation extends Held {
   kind = "text";
 }
@@ -17,7 +20,7 @@ export class Engine extends Held {
   #generations = new Map();
 
   /** Loads what llm.js has checked. */
-  static async load(model, { open, cache, context, chunk, exact, wideCache }, { signal, progress }) {
+  static async load(model, { open, cache, context, chunk, exact, kvFormat }, { signal, progress }) {
     const device = await openOf("wavelane-llm", new URL("wavelane-llm.wasm", import.meta.url), { ...open, ...(signal && { signal }) });
     let source, failure;
     try {
@@ -26,7 +29,7 @@ export class Engine extends Held {
         failure = error; // which the program only passes on as text
         throw error;
       });
-      const message = new Message(device.handle("load"), context, chunk, exact ? 1 : 0, wideCache ? 1 : 0, source.size);
+      const message = new Message(device.handle("load"), context, chunk, exact ? 1 : 0, kvFormats[kvFormat], source.size);
       const extra = { read, progress: (done, total) => progress({ stage: "load", done, total }) };
       const [handle, info, room] = await device.program.call(openModel, message, { signal, operation: "load", shapes: [], extra });
       return new Engine(device, handle, { info, context: room, device: device.info });

@@ -46,8 +46,8 @@ export interface LoadOptions extends OpenOptions {
   chunk?: number;
   /** Multiplies quantised weights with float32 rather than with activations of 8 bits. */
   exact?: boolean;
-  /** Keeps keys and values in float32 rather than float16. */
-  wideCache?: boolean;
+  /** Format of keys and values: float16 by default, or 8 bits in blocks of 32 with a scale, for heads of whole blocks. */
+  kvFormat?: "f16" | "f32" | "q8_0";
   progress?: (progress: Progress) => void;
 }
 

@@ -5,7 +5,7 @@ import { abortable, openKeys } from "./core.js";
 import * as errors from "./errors.js";
 import { ArgumentError, ClosedError, InstanceError } from "./errors.js";
 import { checkSignal, located } from "./instance.js";
-import { Engine } from "./llm-engine.js";
+import { Engine, kvFormats } from "./llm-engine.js";
 import { collected, isBlob } from "./llm-source.js";
 import { checkInt, checkNumber, describe } from "./message.js";
 
@@ -13,17 +13,18 @@ export * from "./errors.js";
 export { cached, uncache } from "./llm-source.js";
 
 export async function load(model, options) {
-  const given = checkOptions(options, [...openKeys, "worker", "cache", "context", "chunk", "exact", "wideCache", "progress"], "load");
+  const given = checkOptions(options, [...openKeys, "worker", "cache", "context", "chunk", "exact", "kvFormat", "progress"], "load");
   const {
     worker = "document" in globalThis && typeof Worker === "function" && !given.gpuDevice, cache = true, context = 0, chunk = 0, exact = false,
-    wideCache = false, progress = () => {}, signal, ...open
+    kvFormat = "f16", progress = () => {}, signal, ...open
   } = given;
   checkInt(context, "load: context");
   checkInt(chunk, "load: chunk");
   checkSignal(signal);
+  if (!Object.hasOwn(kvFormats, kvFormat)) throw new ArgumentError(`load: kvFormat is ${describe(kvFormat)}, must be "f16", "f32" or "q8_0"`);
   if (typeof progress !== "function") throw new ArgumentError(`load: progress is ${describe(progress)}, must be a function`);
   if (worker && open.gpuDevice) throw new ArgumentError("load: a worker cannot use the page's GPUDevice, give worker: false");
-  const args = [await abortable(sent(await model, progress), signal), { cache, context, chunk, exact, wideCache, open }];
+  const args = [await abortable(sent(await model, progress), signal), { cache, context, chunk, exact, kvFormat, open }];
   if (!worker) {
     const engine = await Engine.load(...args, { signal, progress });
     return new Model(new Local(engine), engine.facts);

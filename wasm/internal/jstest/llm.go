@@ -14,6 +14,7 @@ import (
 	"github.com/wavelane/wavelane/cpu"
 	"github.com/wavelane/wavelane/internal/decoder"
 	"github.com/wavelane/wavelane/llm"
+	"github.com/wavelane/wavelane/quant"
 )
 
 // template shows which messages and variables it was given.
@@ -54,7 +55,7 @@ func say(ctx context.Context, file, encoder []byte, prompt string) (*wanted, err
 		return nil, err
 	}
 	m := w.Model()
-	s, err := w.NewSession(ctx, llm.WithExact(), llm.WithWideCache())
+	s, err := w.NewSession(ctx, llm.WithExact(), llm.WithCache(quant.F32))
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +97,7 @@ func weights(ctx context.Context, dev llm.Device, file []byte) (*llm.Weights, er
 }
 
 func vectorOf(ctx context.Context, w *llm.Weights, text string) ([]float32, error) {
-	e, err := w.NewEmbedder(ctx, llm.WithExact(), llm.WithWideCache())
+	e, err := w.NewEmbedder(ctx, llm.WithExact(), llm.WithCache(quant.F32))
 	if err != nil {
 		return nil, err
 	}

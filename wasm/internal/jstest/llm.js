@@ -24,7 +24,7 @@ async function collect(sequence) {
   return { tokens, ids: tokens.map((t) => t.id), text: tokens.map((t) => t.text).join(""), last: tokens.at(-1) };
 }
 
-const exact = { exact: true, wideCache: true, context: 128 };
+const exact = { exact: true, kvFormat: "f32", context: 128 };
 
 /** Runs the tests and returns the report. Base is the address of the models, and options are of the device. */
 export async function run(llm, options, base) {
@@ -180,6 +180,8 @@ export async function run(llm, options, base) {
       await fails("ArgumentError", () => llm.load("http://"));
       await fails("ArgumentError", () => llm.load(address, { devise: "cpu" }));
       await fails("ArgumentError", () => llm.load(address, { device: "cpu", context: -1 }));
+      await fails("ArgumentError", () => llm.load(address, { device: "cpu", kvFormat: "q4_0" }));
+      await fails("UnsupportedError", () => llm.load(address, { device: "cpu", kvFormat: "q8_0" })); // heads of 16
       await fails("TooLargeError", () => llm.load(address, { device: "cpu", context: 129 }));
       await fails("ArgumentError", () => llm.load(new Uint8Array(100), { device: "cpu" }));
       await fails("ArgumentError", () => llm.load(new Blob([]), { device: "cpu" }));

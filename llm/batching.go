@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/wavelane/wavelane/internal/decoder"
 )
@@ -41,85 +42,137 @@ func (s *Scheduler) join() error {
 	s.running = slices.DeleteFunc(s.running, func(r *request) bool {
 		left := r.left.Load()
 		if left {
-			s.engine.End(r.sequence)
+			s.end(r)
 		}
 		return left
 	})
 	for err == nil && len(s.waiting) > 0 && len(s.running) < s.engine.Options().Sequences {
 		r := s.waiting[0]
-		sequence := s.engine.Begin(r.all)
-		if !s.engine.Reserve(sequence, len(r.all)-sequence.Position()) {
-			s.engine.End(sequence)
+		s.begin(r)
+		if !s.engine.Reserve(r.sequence, len(r.all)-r.sequence.Position()) {
+			s.end(r)
 			break
 		}
 		if !r.begun {
 			r.begun = true
 			s.mu.Lock()
 			s.stats.Prompt += int64(len(r.all))
-			s.stats.Known += int64(sequence.Position())
+			s.stats.Known += int64(r.sequence.Position())
 			s.mu.Unlock()
 		}
-		r.sequence = sequence
 		s.running, s.waiting = append(s.running, r), s.waiting[1:]
 	}
 	s.note()
 	return err
 }
 
-// step computes a token of each text, or a chunk of its prompt: one at a time, that of the text which began first.
+// begin gives a text sequences that have what others have computed of it.
+func (s *Scheduler) begin(r *request) {
+	r.sequence, r.expected = s.engine.Begin(r.all), draft{}
+	if r.drafter != nil {
+		r.smaller = s.drafts.Begin(r.all)
+	}
+}
+
+// end gives back what a text has in the caches.
+func (s *Scheduler) end(r *request) {
+	s.engine.End(r.sequence)
+	if r.drafter != nil {
+		s.drafts.End(r.smaller)
+	}
+}
+
+// step computes the next token of each text, with what is expected to follow, or a chunk of its prompt: one at a time, that of the text which
+// began first.
 func (s *Scheduler) step() error {
+	if err := s.lookAhead(); err != nil {
+		return err
+	}
 	var feeds []decoder.Feed
 	var fed []*request
-	output := decoder.Output{TopK: 1}
 	chunk := false
 	for i := 0; i < len(s.running); i++ {
 		r := s.running[i]
-		given := r.all[r.sequence.Position():]
+		given := r.missing(r.sequence)
 		given = given[:min(len(given), s.engine.Options().Chunk)]
 		if len(given) > 1 && chunk || !s.reserve(r, len(given)) {
 			continue
 		}
 		chunk = chunk || len(given) > 1
 		feeds, fed = append(feeds, decoder.Feed{Sequence: r.sequence, Tokens: given}), append(fed, r)
-		if output.TopK > 0 && (r.output.TopK == 0 || r.output.TopK > output.TopK) {
-			output = r.output // which has what the others need
+	}
+	for i, r := range fed { // for which nothing is put off
+		if len(r.expected.tokens) > 0 && s.engine.Reserve(r.sequence, 1+len(r.expected.tokens)) {
+			feeds[i].Tokens, feeds[i].Each = slices.Concat(feeds[i].Tokens, r.expected.tokens), true
+		} else {
+			r.expected = draft{}
 		}
 	}
-	next, err := s.engine.Step(context.Background(), output, feeds...)
+	next, err := s.engine.Step(context.Background(), widest(fed, func(r *request) decoder.Output { return r.output }), feeds...)
 	if err != nil {
 		return fmt.Errorf("llm: %w", err)
 	}
 	var all sync.WaitGroup
-	ended := make([]bool, len(fed))
-	chosen := int64(0)
+	more := make([]bool, len(fed))
+	var chosen, drafted, accepted atomic.Int64
 	for i, r := range fed {
-		if r.sequence.Position() < len(r.all) {
-			continue // there is more of the prompt
+		if more[i] = r.sequence.Position() < len(r.all); more[i] {
+			continue // of the prompt
 		}
-		chosen++
 		all.Go(func() {
-			t, err := r.next(next[i], s.Context(), 0, nil)
-			ended[i] = err != nil || t.Finish != Unfinished
-			r.give(t, err)
+			n, goes, err := r.verify(next[i], &r.expected, s.Context(), func(t Token) bool {
+				chosen.Add(1)
+				r.give(t, nil)
+				return true
+			})
+			more[i] = goes
+			drafted.Add(int64(len(r.expected.tokens)))
+			if accepted.Add(int64(n)); err != nil {
+				r.give(Token{}, err)
+			}
 		})
 	}
 	all.Wait()
+	for i, r := range fed { // before anything begins with what was not chosen
+		if feeds[i].Each {
+			s.engine.Keep(r.sequence, r.all)
+		}
+		if r.drafter != nil {
+			s.drafts.Keep(r.smaller, r.all)
+		}
+	}
 	for i, r := range fed {
 		switch {
-		case len(r.all) > s.Context() && !ended[i]: // it goes on with less
-			r.forget()
-			s.engine.End(r.sequence)
-			r.sequence = s.engine.Begin(r.all)
-		case ended[i]:
-			s.engine.End(r.sequence)
+		case !more[i]:
+			s.end(r)
 			s.running = slices.DeleteFunc(s.running, func(x *request) bool { return x == r })
+		case len(r.all) > s.Context(): // it goes on with less
+			r.forget()
+			s.end(r)
+			s.begin(r)
 		}
 	}
 	s.mu.Lock()
 	s.stats.Steps++
-	s.stats.Tokens += chosen
+	s.stats.Tokens += chosen.Load()
+	s.stats.Drafted += drafted.Load()
+	s.stats.Accepted += accepted.Load()
 	s.mu.Unlock()
 	return nil
+}
+
+// missing is the tokens of a text that a sequence has not.
+func (r *request) missing(s *decoder.Sequence) []int32 { return r.all[s.Position():] }
+
+// widest is the output that has what each text needs.
+func widest(texts []*request, of func(*request) decoder.Output) decoder.Output {
+	widest := of(texts[0])
+	for _, r := range texts[1:] {
+		if o := of(r); widest.TopK > 0 && (o.TopK == 0 || o.TopK > widest.TopK) {
+			widest = o
+		}
+	}
+	return widest
 }
 
 // reserve sees to room for n more tokens of a text, and puts off texts that began later for it. It reports whether the text still runs: it

@@ -13,8 +13,7 @@ import (
 // WithLookup computes up to n tokens ahead, 1 to 63: those that came after the last occurrence of the latest tokens. Where the model chooses
 // them too, a step yields several tokens; where not, they are dropped. Texts that repeat what the prompt says, such as summaries and changed
 // code, take less time; others may take a little more. The tokens are those without it, up to the rounding of sums: greedy texts part only
-// where two logits are nearly the same. A [Scheduler], which computes many texts at once instead, does not look up: its error wraps
-// [compute.ErrUnsupported].
+// where two logits are nearly the same. In a [Scheduler] texts share what a step has room for, see [WithDraftModel], which such a text goes without.
 //
 // The method is prompt lookup decoding (Saxena, 2023), a case of speculative decoding (Leviathan and others, 2023).
 func WithLookup(n int) GenerateOption {
@@ -34,7 +33,7 @@ func WithLookup(n int) GenerateOption {
 // The draft belongs to the call until the sequence ends, and keeps what the next text may have in common with this one, as sessions do. It may be
 // on another device. Errors wrap [compute.ErrArgument] for a nil session, and for a vocabulary that is not that of the model;
 // [compute.ErrInFlight] if the draft is in use, and [compute.ErrUnsupported] for a draft beside [WithLookup], for weights that are
-// spread over a group, and for a [Scheduler], which computes many texts at once instead.
+// spread over a group, and for a [Scheduler], which has [WithDraftModel].
 func WithDraft(draft *Session, n int) GenerateOption {
 	return func(o *generateOptions) { o.drafted, o.draft, o.drafting = n, draft, true }
 }
@@ -93,90 +92,115 @@ func (g *generation) lookUp(most int) draft {
 	return draft{}
 }
 
-// drafter computes tokens ahead with the session of another model.
+// drafter draws tokens that may come next in a text, from what another model says.
 type drafter struct {
-	session *Session
 	text    *generation
+	weights *Weights // of the other model
+	context int      // that it has room for
 	output  decoder.Output
 	choice  *sampler
-	all     []int32 // the text and what was drafted
+
+	most    int // tokens ahead
+	all     []int32
+	drafted draft
+	restore func() // undoes what the draft has done to the text's grammar
 }
 
-// newDrafter has the draft's session serve a text of s.
-func (s *Session) newDrafter(g *generation) (*drafter, error) {
-	model, smaller := g.model, g.draft.weights.model
-	if s.weights.engine.Spread() || g.draft.weights.engine.Spread() {
-		return nil, fmt.Errorf("llm: a draft, and weights that are spread over a group: %w", compute.ErrUnsupported)
+// checkDraft reports models that cannot draft for each other.
+func checkDraft(w, smaller *Weights) error {
+	if w.engine.Spread() || smaller.engine.Spread() {
+		return fmt.Errorf("llm: a draft, and weights that are spread over a group: %w", compute.ErrUnsupported)
 	}
-	if !model.text.Same(smaller.text) {
-		return nil, fmt.Errorf("llm: a draft of another vocabulary, %d tokens instead of %d: %w", smaller.text.Len(), model.text.Len(), compute.ErrArgument)
+	if a, b := w.model.text, smaller.model.text; !a.Same(b) {
+		return fmt.Errorf("llm: a draft of another vocabulary, %d tokens instead of %d: %w", b.Len(), a.Len(), compute.ErrArgument)
 	}
-	more := smaller.engine.Vocabulary > model.engine.Vocabulary // rows that stand for no token
-	d := &drafter{session: g.draft, text: g, output: g.sampling.output(g.form != nil || more), choice: newSampler(g.sampling, draftStream)}
+	return nil
+}
+
+func newDrafter(g *generation, smaller *Weights, context int) *drafter {
+	model := g.model
+	more := smaller.model.engine.Vocabulary > model.engine.Vocabulary // rows that stand for no token
+	d := &drafter{text: g, weights: smaller, context: context, output: g.sampling.output(g.form != nil || more), choice: newSampler(g.sampling, draftStream)}
 	if g.form != nil || more {
 		d.choice.allows = func(token int32) bool {
 			return int(token) < model.engine.Vocabulary && (g.choice.allows == nil || g.choice.allows(token))
 		}
 	}
-	return d, nil
+	return d
 }
 
 // takes reports whether the draft can go on with a text: there is room, and its embedding has rows for all tokens, if some stand for nothing.
 func (d *drafter) takes(text []int32) bool {
-	return len(text) <= d.session.context && d.session.weights.engine.Check(text) == nil
+	return len(text) <= d.context && d.weights.engine.Check(text) == nil
 }
 
-// prefill computes all but the last token of a prompt.
-func (d *drafter) prefill(ctx context.Context, prompt []int32) error {
+// begin begins a draft of up to so many tokens after the text so far.
+func (d *drafter) begin(most int) {
+	d.most, d.all, d.drafted = most, append(d.all[:0], d.text.all...), draft{}
+	d.restore = func() {}
+	if d.text.form != nil {
+		d.restore = d.text.form.Save()
+	}
+}
+
+// wants reports whether the draft has not ended. What comes after all is wanted next.
+func (d *drafter) wants() bool { return len(d.drafted.tokens) < d.most && d.takes(d.all) }
+
+// add draws a token.
+func (d *drafter) add(next *decoder.Next) error {
+	p, err := d.choice.distribution(next, d.all)
+	if errors.Is(err, compute.ErrUnsupported) {
+		d.most = 0 // nothing is allowed here: the model will say so if it comes here, too
+		return nil
+	} else if err != nil {
+		return err
+	}
+	p.all = slices.Clone(p.all)
+	token := d.choice.draw(&p)
+	d.drafted.tokens, d.drafted.from, d.all = append(d.drafted.tokens, token), append(d.drafted.from, p), append(d.all, token)
+	g := d.text
+	if g.model.text.Ends(token) && (!g.ignoreEnd || g.form != nil) || g.form != nil && (!g.form.Advance(token) || g.form.Ended()) {
+		d.most = 0
+	}
+	return nil
+}
+
+// end returns the draft.
+func (d *drafter) end() draft {
+	d.restore()
+	return d.drafted
+}
+
+// prefill has the draft's session compute all but the last token of a prompt.
+func (s *Session) prefill(ctx context.Context, d *drafter, prompt []int32) error {
 	if !d.takes(prompt) {
 		return nil
 	}
-	known := d.session.keep(prompt)
+	known := s.keep(prompt)
 	if known == len(prompt)-1 {
 		return nil
 	}
-	_, err := d.session.feed(ctx, d.output, prompt[known:len(prompt)-1], nil)
+	_, err := s.feed(ctx, d.output, prompt[known:len(prompt)-1], nil)
 	return err
 }
 
-// draft draws up to so many tokens that may come next, each after those before.
-func (d *drafter) draft(ctx context.Context, most int) (out draft, err error) {
-	g := d.text
-	if g.form != nil {
-		defer g.form.Save()()
-	}
-	d.all = append(d.all[:0], g.all...)
-	for len(out.tokens) < most && d.takes(d.all) {
-		next, err := d.feed(ctx, d.all[d.session.keep(d.all):])
+// draft has the draft's session compute up to so many tokens that may come next, each after those before.
+func (s *Session) draft(ctx context.Context, d *drafter, most int) (draft, error) {
+	d.begin(most)
+	defer d.end()
+	for d.wants() {
+		tokens := d.all[s.keep(d.all):]
+		first := tokens
+		if len(tokens) == 2 && s.engine.Chunk() >= 2 { // after a draft that was accepted as a whole; a chunk would take long
+			first = tokens[:1]
+		}
+		next, err := s.feed(ctx, d.output, first, tokens[len(first):])
+		if err == nil {
+			err = d.add(next[len(next)-1])
+		}
 		if err != nil {
-			return out, err
+			return draft{}, err
 		}
-		p, err := d.choice.distribution(next, d.all)
-		if errors.Is(err, compute.ErrUnsupported) {
-			break // nothing is allowed here: the model will say so if it comes here, too
-		} else if err != nil {
-			return out, err
-		}
-		p.all = slices.Clone(p.all)
-		token := d.choice.draw(&p)
-		out.tokens, out.from = append(out.tokens, token), append(out.from, p)
-		if g.model.text.Ends(token) && (!g.ignoreEnd || g.form != nil) || g.form != nil && (!g.form.Advance(token) || g.form.Ended()) {
-			break
-		}
-		d.all = append(d.all, token)
 	}
-	return out, nil
-}
-
-// feed has the session compute tokens. After a draft that was accepted as a whole these are two, for which a chunk would take long.
-func (d *drafter) feed(ctx context.Context, tokens []int32) (*decoder.Next, error) {
-	first := tokens
-	if len(tokens) == 2 && d.session.engine.Chunk() >= 2 {
-		first = tokens[:1]
-	}
-	next, err := d.session.feed(ctx, d.output, first, tokens[len(first):])
-	if err != nil {
-		return nil, err
-	}
-	return next[len(next)-1], nil
+	return d.drafted, nil
 }

@@ -183,12 +183,18 @@ func TestDraftSampling(t *testing.T) {
 		}
 	}
 	follow([length]int32{}, 0, 1)
-	for name, draft := range map[string]*llm.Session{"itself": session(t, w), "another": session(t, loaded(t, smaller(t, seed), dev))} {
+	many := scheduler(t, w, exact(llm.WithDraftModel(w, 4))...)
+	for name, draft := range map[string]*llm.Session{"itself": session(t, w), "another": session(t, loaded(t, smaller(t, seed), dev)), "in a scheduler": nil} {
 		counts := map[[length]int32]float64{}
 		drafted, accepted := 0, 0
 		for i := range texts {
-			_, ids, _ := said(t, s.GenerateTokens(t.Context(), prompt, llm.WithMaxTokens(length), llm.WithIgnoreEnd(), llm.WithDraft(draft, 4),
-				llm.WithSampling(llm.Sampling{Temperature: 1, TopK: 3, Seed: uint64(i)})))
+			opts := []llm.GenerateOption{llm.WithMaxTokens(length), llm.WithIgnoreEnd(), llm.WithSampling(llm.Sampling{Temperature: 1, TopK: 3, Seed: uint64(i)})}
+			if draft == nil {
+				_, ids, _ := said(t, many.GenerateTokens(t.Context(), prompt, opts...))
+				counts[[length]int32(ids)]++
+				continue
+			}
+			_, ids, _ := said(t, s.GenerateTokens(t.Context(), prompt, append(opts, llm.WithDraft(draft, 4))...))
 			counts[[length]int32(ids)]++
 			drafted, accepted = drafted+s.Stats().Drafted, accepted+s.Stats().Accepted
 		}
@@ -202,6 +208,7 @@ func TestDraftSampling(t *testing.T) {
 			require.Greater(t, accepted, drafted*9/10, "it says the same but for rounding")
 		}
 	}
+	require.Greater(t, many.Stats().Accepted, many.Stats().Drafted*9/10)
 }
 
 // shortened is a model with the first n tokens of another, and unused the other with the rest as padding.
@@ -291,9 +298,14 @@ func TestDraftErrors(t *testing.T) {
 	}
 	r := small(1)
 	r.Tokenizer = "gpt2"
-	err = failure(t, s.Generate(t.Context(), "the", llm.WithDraft(session(t, loaded(t, read(t, written(t, r)), dev)), 3)))
+	stranger := loaded(t, read(t, written(t, r)), dev)
+	err = failure(t, s.Generate(t.Context(), "the", llm.WithDraft(session(t, stranger), 3)))
 	require.ErrorIs(t, err, compute.ErrArgument)
 	require.ErrorContains(t, err, "vocabulary")
+	for _, o := range []llm.SchedulerOption{llm.WithDraftModel(nil, 3), llm.WithDraftModel(w, 0), llm.WithDraftModel(w, 64), llm.WithDraftModel(stranger, 3)} {
+		_, err := w.NewScheduler(t.Context(), o)
+		require.ErrorIs(t, err, compute.ErrArgument)
+	}
 	r = small(2)
 	r.Context = 256
 	var out strings.Builder

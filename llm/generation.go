@@ -260,6 +260,23 @@ func (g *generation) next(n *decoder.Next, context int, drawn int32, from *distr
 	return t, nil
 }
 
+// verify chooses the tokens after all so far and a draft, as long as they are those of the draft, and gives them out. It returns how many of the
+// draft were chosen, and whether the text goes on.
+func (g *generation) verify(next []*decoder.Next, d *draft, context int, give func(Token) bool) (accepted int, more bool, err error) {
+	for i, n := range next {
+		drawn, from := d.at(i)
+		t, err := g.next(n, context, drawn, from)
+		if err != nil || !give(t) || t.Finish != Unfinished {
+			return accepted, false, err
+		}
+		if i == len(d.tokens) || t.ID != d.tokens[i] {
+			break
+		}
+		accepted++
+	}
+	return accepted, true, nil
+}
+
 // forget drops the older half of what a full context need not keep.
 func (g *generation) forget() {
 	n := max((len(g.all)-g.shiftKeep)/2, 1)

@@ -527,8 +527,6 @@ func TestLookup(t *testing.T) {
 			_, ids, finish := said(t, ahead.Generate(t.Context(), "the thing the thing", llm.WithLookup(7), llm.WithIgnoreEnd()))
 			require.Equal(t, llm.ContextFull, finish)
 			require.Len(t, ids, 64-ahead.Stats().Prompt+1)
-			many := scheduler(t, w)
-			require.ErrorIs(t, failure(t, many.Generate(t.Context(), "the", llm.WithLookup(4))), compute.ErrUnsupported)
 		})
 	}
 }

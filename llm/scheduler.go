@@ -15,7 +15,8 @@ import (
 // ErrBusy is the error of a text that a [Scheduler] has no room for: as many wait as [WithQueue] allows.
 var ErrBusy = errors.New("too many texts wait")
 
-// SchedulerOption is an option of [Weights.NewScheduler]: those of sessions, and [WithSequences], [WithCacheTokens] and [WithQueue].
+// SchedulerOption is an option of [Weights.NewScheduler]: those of sessions, and [WithSequences], [WithCacheTokens], [WithQueue] and
+// [WithDraftModel].
 type SchedulerOption interface {
 	scheduler(*schedulerOptions) error
 }
@@ -23,6 +24,9 @@ type SchedulerOption interface {
 type schedulerOptions struct {
 	sessionOptions
 	sequences, tokens, queue int
+	drafting                 bool
+	draft                    *Weights
+	ahead                    int
 }
 
 func (f SessionOption) scheduler(o *schedulerOptions) error { return f.set(&o.sessionOptions) }
@@ -50,6 +54,29 @@ func WithQueue(n int) SchedulerOption {
 	return schedulerOption(func(o *schedulerOptions) { o.queue = n })
 }
 
+// WithDraftModel has a smaller model with the same vocabulary compute up to n tokens ahead of each text, 1 to 63, for all texts at once, as
+// [WithDraft] does for one; the draft's caches are like those of the scheduler. A step computes as many tokens as a chunk at most, which the texts
+// share: with many texts, drafts are short, and cost more than they bring. The draft may be on another device, and must stay open.
+// Errors of [Weights.NewScheduler] wrap [compute.ErrArgument] for nil weights and those of another vocabulary, and [compute.ErrUnsupported]
+// for weights that are spread over a group.
+func WithDraftModel(draft *Weights, n int) SchedulerOption {
+	return schedulerOption(func(o *schedulerOptions) { o.drafting, o.draft, o.ahead = true, draft, n })
+}
+
+// checkDraft reports drafts that cannot be.
+func (o *schedulerOptions) checkDraft(w *Weights) error {
+	switch {
+	case o.draft == nil:
+		return fmt.Errorf("llm: nil weights as draft: %w", compute.ErrArgument)
+	case o.ahead < 1 || o.ahead > mostDrafted:
+		return fmt.Errorf("llm: compute %d tokens ahead, must be 1 to %d: %w", o.ahead, mostDrafted, compute.ErrArgument)
+	}
+	if err := o.draft.model.continues(); err != nil {
+		return err
+	}
+	return checkDraft(w, o.draft)
+}
+
 // Scheduler continues many texts at once: a step computes the next token of each, and beside them a chunk of one prompt. Texts join and
 // leave between steps. That takes less time than the same texts one after the other, as each weight is read once for all of them.
 // Texts that begin alike share the memory of what they have in common, and what one has computed the next needs not compute, also after
@@ -59,6 +86,9 @@ func WithQueue(n int) SchedulerOption {
 type Scheduler struct {
 	weights  *Weights
 	engine   *decoder.Paged
+	drafts   *decoder.Paged // of the smaller model; nil without
+	smaller  *Weights
+	ahead    int // tokens that it computes ahead
 	capacity int // texts that run and wait
 
 	wake chan struct{} // something has changed for the goroutine that computes
@@ -81,6 +111,8 @@ type SchedulerStats struct {
 	Prompt                 int64 // tokens of prompts, of texts that were begun
 	Known                  int64 // of these, tokens that were computed for another text
 	Tokens                 int64 // that were chosen
+	Drafted                int64 // tokens that were computed ahead
+	Accepted               int64 // of these, tokens that were chosen
 	PutOff                 int64 // times that a text was put off as the cache was full
 }
 
@@ -111,9 +143,22 @@ func (w *Weights) NewScheduler(ctx context.Context, opts ...SchedulerOption) (*S
 	if o.queue < 0 {
 		return nil, fmt.Errorf("llm: a queue of %d texts: %w", o.queue, compute.ErrArgument)
 	}
+	if o.drafting {
+		if err := o.checkDraft(w); err != nil {
+			return nil, err
+		}
+	}
 	s := &Scheduler{weights: w, wake: make(chan struct{}, 1), done: make(chan struct{})}
 	var err error
 	s.engine, err = w.engine.NewPaged(ctx, decoder.PagedOptions{SessionOptions: o.SessionOptions, Sequences: o.sequences, Tokens: o.tokens})
+	if err == nil && o.drafting {
+		options := s.engine.Options()
+		options.Context = min(options.Context, o.draft.model.engine.Context)
+		s.smaller, s.ahead = o.draft, o.ahead
+		if s.drafts, err = o.draft.engine.NewPaged(ctx, options); err != nil {
+			s.engine.Close()
+		}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("llm: %w", err)
 	}
@@ -138,7 +183,11 @@ func (s *Scheduler) Stats() SchedulerStats {
 func (s *Scheduler) Close() error {
 	s.stop(fmt.Errorf("llm: scheduler: %w", compute.ErrClosed))
 	<-s.done
-	return s.engine.Close()
+	err := s.engine.Close()
+	if s.drafts != nil {
+		err = errors.Join(err, s.drafts.Close())
+	}
+	return err
 }
 
 // Generate continues a prompt as [Session.Generate] does, beside others. Tokens are computed whether or not the caller asks for them, up to
@@ -183,9 +232,14 @@ func (s *Scheduler) sequence(ctx context.Context, opts []GenerateOption, prompt 
 // request is a text that runs or waits.
 type request struct {
 	*generation
-	sequence *decoder.Sequence // of the goroutine that computes; nil while the text waits
-	begun    bool              // of the goroutine that computes: it was counted
-	left     atomic.Bool       // nobody wants more of it
+	left atomic.Bool // nobody wants more of it
+
+	// Of the goroutine that computes.
+	sequence *decoder.Sequence // nil while the text waits
+	begun    bool              // it was counted
+	expected draft             // what the next step verifies
+	drafter  *drafter          // nil without a smaller model
+	smaller  *decoder.Sequence // of that, as sequence is
 
 	mu     sync.Mutex
 	tokens []Token
@@ -257,10 +311,14 @@ func (s *Scheduler) submit(ctx context.Context, opts []GenerateOption, prompt pr
 	if err := s.weights.engine.Check(tokens); err != nil {
 		return nil, fmt.Errorf("llm: %w", err)
 	}
-	if o.drafted > 0 {
-		return nil, fmt.Errorf("llm: a scheduler that computes tokens ahead, use a session: %w", compute.ErrUnsupported)
+	if o.drafting {
+		return nil, fmt.Errorf("llm: a session as draft in a scheduler: %w", compute.ErrUnsupported)
 	}
 	r := &request{generation: newGeneration(s.weights.model, o, tokens), ready: make(chan struct{}, 1)}
+	if s.drafts != nil && !o.lookup {
+		o.drafted = s.ahead
+		r.drafter = newDrafter(r.generation, s.smaller, s.drafts.Options().Context)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.err != nil {

@@ -150,6 +150,84 @@ func TestScheduler(t *testing.T) {
 	}
 }
 
+// TestSchedulerAhead has tokens computed ahead of texts, and compares each text with what a session says alone.
+func TestSchedulerAhead(t *testing.T) {
+	seed := testseed.Of(t)
+	m, other := read(t, written(t, small(seed))), smaller(t, seed)
+	for _, kind := range kinds {
+		t.Run(kind, func(t *testing.T) {
+			dev := device(t, kind)
+			w := loaded(t, m, dev)
+			drafts := map[string]*llm.Weights{"lookup": nil, "itself": w, "another": loaded(t, other, dev)}
+			n, longest, tokens, chunk := 20, 60, 30, 16
+			if kind != "cpu" {
+				n, longest, tokens, chunk = 2, 6, 4, 4
+				delete(drafts, "itself")
+			}
+			alone := session(t, w, llm.WithExact(), llm.WithCache(quant.F32))
+			all := texts(t, alone, rand.New(rand.NewPCG(seed, 9)), n, longest, tokens)
+			var more []*text // which drafts change nothing about either
+			if kind == "cpu" {
+				for _, with := range [][]llm.GenerateOption{
+					{llm.WithMaxTokens(120), llm.WithIgnoreEnd(), llm.WithContextShift(5)},
+					{llm.WithIgnoreEnd()}, // to the end of the context
+					{llm.WithJSONSchema([]byte(`{"type": "array", "items": {"type": "integer"}, "minItems": 3}`)), llm.WithMaxTokens(25)},
+					{llm.WithMaxTokens(20), llm.WithIgnoreEnd(), llm.WithSampling(llm.Sampling{RepetitionPenalty: 1.5, PresencePenalty: 1})},
+				} {
+					x := &text{prompt: all[0].prompt, opts: with}
+					for token, err := range session(t, w, llm.WithContext(96), llm.WithExact(), llm.WithCache(quant.F32)).GenerateTokens(t.Context(), x.prompt, append(with, llm.WithLogProbs(2))...) {
+						require.NoError(t, err)
+						x.ties = append(x.ties, token.Top[0].LogProb-token.Top[1].LogProb < 1e-4)
+						token.LogProb, token.Top = 0, nil
+						x.want = append(x.want, token)
+					}
+					more = append(more, x)
+				}
+			}
+			for name, draft := range drafts {
+				opts := []llm.SchedulerOption{llm.WithContext(96), llm.WithChunk(chunk), llm.WithSequences(3), llm.WithCacheTokens(160)}
+				if draft != nil {
+					opts = append(opts, llm.WithDraftModel(draft, 4))
+				}
+				s := scheduler(t, w, exact(opts...)...)
+				var group sync.WaitGroup
+				for i, x := range slices.Concat(more, all) {
+					group.Go(func() {
+						var got []llm.Token
+						opts := x.opts
+						if draft == nil {
+							opts = append(slices.Clone(opts), llm.WithLookup(5))
+						}
+						for token, err := range s.GenerateTokens(t.Context(), x.prompt, opts...) {
+							if err != nil {
+								t.Error(err)
+							}
+							got = append(got, token)
+						}
+						if drawn := i >= len(more) && (i-len(more))%4 == 3; !drawn || draft == nil { // by other random numbers with a model
+							x.check(t, got, true)
+						}
+					})
+				}
+				group.Wait()
+				st := idle(t, s)
+				if kind == "cpu" {
+					require.Positive(t, st.Accepted, name)
+					require.LessOrEqual(t, st.Accepted, st.Drafted, name)
+				}
+				if name == "itself" {
+					require.Greater(t, st.Accepted, st.Drafted*8/10, "it says the same but for rounding, and what comes after the end")
+				}
+				// Breaking off leaves nothing behind.
+				for range s.GenerateTokens(t.Context(), all[0].prompt, llm.WithIgnoreEnd()) {
+					break
+				}
+				idle(t, s)
+			}
+		})
+	}
+}
+
 // TestSchedulerKnown has texts that begin like others, under way and ended.
 func TestSchedulerKnown(t *testing.T) {
 	seed := testseed.Of(t)

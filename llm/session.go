@@ -214,18 +214,18 @@ func (s *Session) generate(ctx context.Context, prompt []int32, o *generateOptio
 		return err
 	}
 	g := newGeneration(s.weights.model, o, prompt)
-	var smaller *drafter
+	var ahead *drafter
 	if o.drafting {
-		var err error
-		if smaller, err = s.newDrafter(g); err != nil {
+		if err := checkDraft(s.weights, o.draft.weights); err != nil {
 			return err
 		}
+		ahead = newDrafter(g, o.draft.weights, o.draft.context)
 	}
 	known := s.keep(prompt)
 	s.stats = Stats{Prompt: len(prompt), Known: known}
-	if smaller != nil {
+	if ahead != nil {
 		start := time.Now()
-		err := smaller.prefill(ctx, prompt)
+		err := o.draft.prefill(ctx, ahead, prompt)
 		if s.stats.Prefill = time.Since(start); err != nil {
 			return err
 		}
@@ -244,19 +244,9 @@ func (s *Session) generate(ctx context.Context, prompt []int32, o *generateOptio
 			s.stats.Drafted += len(d.tokens)
 		}
 		took = &s.stats.Decoding
-		for i, n := range next {
-			drawn, from := d.at(i)
-			t, err := g.next(n, s.context, drawn, from)
-			if err != nil {
-				return err
-			}
-			if !yield(t, nil) || t.Finish != Unfinished {
-				return nil
-			}
-			if i == len(d.tokens) || t.ID != d.tokens[i] {
-				break
-			}
-			s.stats.Accepted++
+		accepted, more, err := g.verify(next, &d, s.context, func(t Token) bool { return yield(t, nil) })
+		if s.stats.Accepted += accepted; err != nil || !more {
+			return err
 		}
 		if len(g.all) > s.context {
 			g.forget()
@@ -266,12 +256,12 @@ func (s *Session) generate(ctx context.Context, prompt []int32, o *generateOptio
 			continue
 		}
 		most := g.ahead(min(s.context-len(g.all), s.engine.Chunk()-1))
-		if smaller == nil {
+		if ahead == nil {
 			d = g.lookUp(most)
 			continue
 		}
 		start = time.Now()
-		d, err = smaller.draft(ctx, most)
+		d, err = o.draft.draft(ctx, ahead, most)
 		drafting := time.Since(start)
 		if s.stats.Drafting, s.stats.Decoding = s.stats.Drafting+drafting, s.stats.Decoding+drafting; err != nil {
 			return err

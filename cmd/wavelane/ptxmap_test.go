@@ -13,6 +13,7 @@ import (
 
 	"github.com/wavelane/wavelane/cuda"
 	"github.com/wavelane/wavelane/internal/decoder"
+	"github.com/wavelane/wavelane/quant"
 	"github.com/wavelane/wavelane/quant/gguf"
 )
 
@@ -74,7 +75,7 @@ func TestPTXMapLaunches(t *testing.T) {
 	w, err := model.Load(t.Context(), dev, decoder.LoadOptions{})
 	require.NoError(t, err)
 	defer w.Close()
-	s, err := w.NewSession(t.Context(), decoder.SessionOptions{Chunk: 12, Output: decoder.Output{TopK: 1}})
+	s, err := w.NewSession(t.Context(), decoder.SessionOptions{Chunk: 12, Cache: quant.F16, Output: decoder.Output{TopK: 1}})
 	require.NoError(t, err)
 	defer s.Close()
 	for plan, tokens := range map[string][]int32{"decode": {1}, "prefill": make([]int32, 12)} {

@@ -25,12 +25,15 @@ import (
 
 	"github.com/wavelane/wavelane"
 	"github.com/wavelane/wavelane/llm"
+	"github.com/wavelane/wavelane/quant"
 )
 
 type options struct {
 	model, address, keys              string
-	name                              string
+	name, draft                       string
 	sequences, queue, context, tokens int
+	ahead                             int
+	cache                             quant.Type
 	exact                             bool
 	grace                             time.Duration
 	limits                            limits
@@ -40,7 +43,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
-	var o options
+	o := options{cache: quant.F16}
 	flag.StringVar(&o.model, "model", "", "GGUF `file`; of a split model, the first")
 	flag.StringVar(&o.name, "name", "", "`name` that requests call the model by; that of the file without it")
 	flag.StringVar(&o.address, "address", "localhost:8080", "`host:port` to listen on; only this machine reaches localhost")
@@ -48,7 +51,13 @@ func main() {
 	flag.IntVar(&o.sequences, "parallel", 8, "`texts` that are continued at once")
 	flag.IntVar(&o.queue, "queue", 64, "`texts` that may wait; more get status 429")
 	flag.IntVar(&o.context, "ctx", 4096, "most `tokens` of a prompt and its answer, at most what the model was trained on")
-	flag.IntVar(&o.tokens, "cache", 0, "`tokens` of all texts that there is memory for; as many as all may have without it")
+	flag.IntVar(&o.tokens, "cache-tokens", 0, "`tokens` of all texts that there is memory for; as many as all may have without it")
+	flag.Func("cache", "`format` of keys and values: f32, f16 or q8_0 (default f16)", func(name string) (err error) {
+		o.cache, err = quant.ParseType(name)
+		return err
+	})
+	flag.StringVar(&o.draft, "draft", "", "`file` of a smaller model with the same vocabulary, which computes tokens ahead")
+	flag.IntVar(&o.ahead, "ahead", 3, "with -draft, this `number` of tokens")
 	flag.BoolVar(&o.exact, "exact", false, "multiply quantised weights with float32; otherwise activations are rounded to 8 bits, which is faster")
 	flag.IntVar(&o.limits.tokens, "max-tokens", 0, "most `tokens` of an answer; 0 for as many as there is room for")
 	flag.Int64Var(&o.limits.body, "max-body", 1<<20, "most `bytes` of a request")
@@ -98,11 +107,24 @@ func run(ctx context.Context, log *slog.Logger, o options, ready func(net.Addr),
 		return err
 	}
 	defer weights.Close()
-	room := llm.WithContext(min(o.context, model.Info().Context))
-	scheduling := []llm.SchedulerOption{room, llm.WithSequences(o.sequences), llm.WithQueue(o.queue), llm.WithCacheTokens(o.tokens)}
-	embedding := []llm.EmbedderOption{room}
+	room, cache := llm.WithContext(min(o.context, model.Info().Context)), llm.WithCache(o.cache)
+	scheduling := []llm.SchedulerOption{room, cache, llm.WithSequences(o.sequences), llm.WithQueue(o.queue), llm.WithCacheTokens(o.tokens)}
+	embedding := []llm.EmbedderOption{room, cache}
 	if o.exact {
 		scheduling, embedding = append(scheduling, llm.WithExact()), append(embedding, llm.WithExact())
+	}
+	if o.draft != "" {
+		draft, err := llm.Open(o.draft)
+		if err != nil {
+			return err
+		}
+		defer draft.Close()
+		smaller, err := draft.Load(ctx, dev)
+		if err != nil {
+			return err
+		}
+		defer smaller.Close()
+		scheduling = append(scheduling, llm.WithDraftModel(smaller, o.ahead))
 	}
 	var scheduler *llm.Scheduler
 	if !model.Info().Encoder {

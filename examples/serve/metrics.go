@@ -93,6 +93,8 @@ func (s *server) writeMetrics(w http.ResponseWriter, _ *http.Request) error {
 		{"prompt_tokens_total", "counter", "Tokens of prompts.", of.Prompt},
 		{"prompt_known_tokens_total", "counter", "Tokens of prompts that had been computed for another text.", of.Known},
 		{"tokens_total", "counter", "Tokens that were chosen.", of.Tokens},
+		{"drafted_tokens_total", "counter", "Tokens that a draft expected.", of.Drafted},
+		{"accepted_tokens_total", "counter", "Of these, tokens that were chosen.", of.Accepted},
 		{"put_off_total", "counter", "Times that a text was put off as the cache was full.", of.PutOff},
 	} {
 		fmt.Fprintf(&out, "# HELP wavelane_%[1]s %[2]s\n# TYPE wavelane_%[1]s %[3]s\nwavelane_%[1]s %[4]d\n", m.name, m.help, m.kind, m.value)

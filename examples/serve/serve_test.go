@@ -542,7 +542,7 @@ func TestStop(t *testing.T) {
 	for _, grace := range []time.Duration{time.Minute, 0} {
 		ctx, stop := context.WithCancel(t.Context())
 		address, ended := make(chan net.Addr, 1), make(chan error, 1)
-		o := options{model: file, address: "localhost:0", sequences: 2, context: 256, grace: grace, limits: usual}
+		o := options{model: file, draft: file, ahead: 3, address: "localhost:0", sequences: 2, context: 256, grace: grace, limits: usual}
 		go func() {
 			ended <- run(ctx, slog.New(slog.DiscardHandler), o, func(a net.Addr) { address <- a }, wavelane.WithDevice("cpu"))
 		}()
@@ -561,4 +561,5 @@ func TestStop(t *testing.T) {
 		require.Error(t, err, "nobody listens")
 	}
 	require.Error(t, run(t.Context(), slog.New(slog.DiscardHandler), options{model: file + "x"}, nil))
+	require.ErrorContains(t, run(t.Context(), slog.New(slog.DiscardHandler), options{model: file, draft: file + "x"}, nil, wavelane.WithDevice("cpu")), file+"x")
 }

@@ -39,6 +39,9 @@ func (o *PagedOptions) complete(m *Model) error {
 // entries is the pages of the longest sequence: a chunk may be filled up with others after the context's end.
 func (o *PagedOptions) entries() int { return pagesOf(o.capacity()) }
 
+// rows are the tokens that a step computes apart from a chunk, at most.
+func (o *PagedOptions) rows() int { return max(o.Sequences, o.Chunk) }
+
 // pagesOf is how many pages tokens fill.
 func pagesOf(tokens int) int { return (tokens + pageSize - 1) / pageSize }
 
@@ -55,9 +58,17 @@ type Paged struct {
 
 // Sequence is tokens whose keys and values are in a [Paged].
 type Sequence struct {
-	tokens []int32
-	pages  []int32
-	serial uint64 // of the content of the last full page
+	tokens  []int32
+	pages   []int32
+	serials []uint64 // of the content of each full page
+}
+
+// serial is that of the content of the last full page.
+func (s *Sequence) serial() uint64 {
+	if len(s.serials) == 0 {
+		return 0
+	}
+	return s.serials[len(s.serials)-1]
 }
 
 // Position is the number of tokens so far.
@@ -67,6 +78,7 @@ func (s *Sequence) Position() int { return len(s.tokens) }
 type Feed struct {
 	Sequence *Sequence
 	Tokens   []int32
+	Each     bool // what comes after each of them is wanted
 }
 
 // NewPaged makes an empty cache. The weights must stay open. Errors wrap [compute.ErrArgument] for options.
@@ -95,6 +107,9 @@ func (w *Weights) NewPaged(ctx context.Context, o PagedOptions) (*Paged, error) 
 // Options returns the options, complete.
 func (p *Paged) Options() PagedOptions { return p.options }
 
+// Rows returns how many tokens a step computes apart from a chunk, at most: one of each sequence, or several of one that wants what comes after each.
+func (p *Paged) Rows() int { return p.options.rows() }
+
 // Room returns how many tokens there are pages for, and in how many of these pages belong to sequences.
 func (p *Paged) Room() (tokens, used int) {
 	all := len(p.pages.all)
@@ -106,11 +121,11 @@ func (p *Paged) Room() (tokens, used int) {
 func (p *Paged) Begin(tokens []int32) *Sequence {
 	s := &Sequence{}
 	for n := pageSize; n < len(tokens); n += pageSize {
-		id, ok := p.pages.find(content{s.serial, [pageSize]int32(tokens[n-pageSize : n])})
+		id, ok := p.pages.find(content{s.serial(), [pageSize]int32(tokens[n-pageSize : n])})
 		if !ok {
 			break
 		}
-		s.pages, s.serial = append(s.pages, id), p.pages.all[id].serial
+		s.pages, s.serials = append(s.pages, id), append(s.serials, p.pages.all[id].serial)
 	}
 	s.tokens = append(s.tokens, tokens[:len(s.pages)*pageSize]...)
 	return s
@@ -128,24 +143,40 @@ func (p *Paged) Reserve(s *Sequence, n int) bool {
 	return true
 }
 
+// Keep has a sequence forget what a text does not begin with, and the text's last token, with the pages that only these were in. They must
+// have been computed since [Paged.Begin] was last called, so that no other sequence has these pages.
+func (p *Paged) Keep(s *Sequence, text []int32) {
+	n := 0
+	for n < min(len(s.tokens), len(text)-1) && s.tokens[n] == text[n] {
+		n++
+	}
+	full, some := n/pageSize, pagesOf(n)
+	for i := full; i < len(s.serials); i++ {
+		p.pages.forget(s.pages[i])
+	}
+	p.pages.release(s.pages[some:])
+	s.tokens, s.pages, s.serials = s.tokens[:n], s.pages[:some], s.serials[:min(full, len(s.serials))]
+}
+
 // End gives the pages of a sequence back; it is empty then.
 func (p *Paged) End(s *Sequence) {
 	p.pages.release(s.pages)
 	*s = Sequence{}
 }
 
-// Step continues sequences, for which there must be pages, all at once: as many as the options say by a token each, and one beside them by
-// up to Chunk tokens. For each it returns what comes next, which is valid until the next call. Errors wrap [compute.ErrArgument] for what
+// Step continues sequences, for which there must be pages, all at once: by a token each, or by several after each of which something is
+// wanted, [Paged.Rows] together, and one beside them by up to Chunk tokens. For each it returns what comes after its last token, or after each,
+// which is valid until the next call. Errors wrap [compute.ErrArgument] for what
 // does not fit, in which case nothing happens. When ctx is done first, the sequences are as they were; the next call waits for
 // the run that is under way. After any other error the cache is of no use any more.
-func (p *Paged) Step(ctx context.Context, o Output, feeds ...Feed) ([]*Next, error) {
+func (p *Paged) Step(ctx context.Context, o Output, feeds ...Feed) ([][]*Next, error) {
 	if p.err != nil {
 		return nil, p.err
 	}
 	if err := compute.CheckContext(ctx); err != nil {
 		return nil, err
 	}
-	singles, chunk, err := p.split(feeds)
+	rows, chunk, err := p.split(feeds)
 	if err != nil {
 		return nil, err
 	}
@@ -153,12 +184,12 @@ func (p *Paged) Step(ctx context.Context, o Output, feeds ...Feed) ([]*Next, err
 		return nil, err
 	}
 	o.TopK = min(o.TopK, p.weights.Vocabulary)
-	key := pagedKey{sizeClass(len(singles), p.options.Sequences), chunk >= 0, o}
+	key := pagedKey{p.sizeClass(len(rows)), chunk >= 0, o}
 	plan, err := p.plan(ctx, key)
 	if err != nil {
 		return nil, fmt.Errorf("decoder: %w", err)
 	}
-	plan.in.set(feeds, singles, chunk)
+	plan.in.set(feeds, rows, chunk)
 	plan.lookup.set()
 	p.under = plan.Start()
 	if err := p.settle(ctx); err != nil {
@@ -168,24 +199,29 @@ func (p *Paged) Step(ctx context.Context, o Output, feeds ...Feed) ([]*Next, err
 		p.advance(f)
 	}
 	next := plan.out.next(key.outputs())
-	ordered := make([]*Next, len(feeds))
-	for row, i := range singles {
-		ordered[i] = next[row]
+	ordered := make([][]*Next, len(feeds))
+	for i, r := range rows {
+		ordered[r.feed] = append(ordered[r.feed], next[i])
 	}
 	if chunk >= 0 {
-		ordered[chunk] = next[key.rows]
+		ordered[chunk] = next[key.rows:]
 	}
 	return ordered, nil
 }
 
-// split returns which feeds are a token, and which is a chunk, −1 for none.
-func (p *Paged) split(feeds []Feed) (singles []int, chunk int, err error) {
+// row is a token of a feed that is computed as a sequence of its own.
+type row struct{ feed, token int }
+
+// split returns the rows of feeds, and which of them is a chunk, −1 for none.
+func (p *Paged) split(feeds []Feed) (rows []row, chunk int, err error) {
 	chunk = -1
 	for i, f := range feeds {
 		n, position := len(f.Tokens), f.Sequence.Position()
 		switch {
-		case n == 1:
-			singles = append(singles, i)
+		case n == 1 || n > 1 && f.Each:
+			for j := range n {
+				rows = append(rows, row{i, j})
+			}
 		case n < 1 || n > p.options.Chunk || chunk >= 0:
 			return nil, 0, fmt.Errorf("decoder: %d tokens in a step with chunks of %d: %w", n, p.options.Chunk, compute.ErrArgument)
 		default:
@@ -199,19 +235,18 @@ func (p *Paged) split(feeds []Feed) (singles []int, chunk int, err error) {
 				p.options.Context, compute.ErrArgument)
 		}
 	}
-	if len(feeds) == 0 || len(singles) > p.options.Sequences {
-		return nil, 0, fmt.Errorf("decoder: %d sequences in a step for %d: %w", len(feeds), p.options.Sequences, compute.ErrArgument)
+	if len(feeds) == 0 || len(rows) > p.Rows() {
+		return nil, 0, fmt.Errorf("decoder: %d sequences and %d rows in a step for %d: %w", len(feeds), len(rows), p.Rows(), compute.ErrArgument)
 	}
-	return singles, chunk, nil
+	return rows, chunk, nil
 }
 
 // advance notes that tokens were computed, and which pages they have filled.
 func (p *Paged) advance(f Feed) {
 	s := f.Sequence
-	from := len(s.tokens) / pageSize
 	s.tokens = append(s.tokens, f.Tokens...)
-	for i := from; (i+1)*pageSize <= len(s.tokens); i++ {
-		s.serial = p.pages.full(s.pages[i], content{s.serial, [pageSize]int32(s.tokens[i*pageSize:])})
+	for i := len(s.serials); (i+1)*pageSize <= len(s.tokens); i++ {
+		s.serials = append(s.serials, p.pages.full(s.pages[i], content{s.serial(), [pageSize]int32(s.tokens[i*pageSize:])}))
 	}
 }
 
@@ -239,9 +274,17 @@ func sizeClass(n, most int) int {
 	return min(1<<bits.Len(uint(n-1)), most)
 }
 
+// sizeClass is the rows of the plan for n: as few as sequences alone need, as long as they do.
+func (p *Paged) sizeClass(n int) int {
+	if n <= p.options.Sequences {
+		return sizeClass(n, p.options.Sequences)
+	}
+	return sizeClass(n, p.Rows())
+}
+
 // pagedKey says what differs between plans.
 type pagedKey struct {
-	rows   int // sequences that are continued by a token
+	rows   int // tokens that are computed as a sequence each
 	chunk  bool
 	output Output
 }
@@ -282,7 +325,7 @@ func (p *Paged) plan(ctx context.Context, key pagedKey) (*pagedPlan, error) {
 	return x, nil
 }
 
-// pagedInputs are what a plan reads in each run: of the rows, which are sequences with a token each, and after them of the tokens of the
+// pagedInputs are what a plan reads in each run: of the rows, which are a token of a sequence each, and after them of the tokens of the
 // chunk.
 type pagedInputs struct {
 	rows, chunk, entries int
@@ -306,17 +349,17 @@ func newPagedInputs(rows, chunk, entries int) *pagedInputs {
 }
 
 // set sets the feeds. Rows beyond them see no keys, and write none.
-func (in *pagedInputs) set(feeds []Feed, singles []int, chunk int) {
-	for row := range in.rows {
-		table := in.table[row*in.entries:][:in.entries]
-		if row >= len(singles) {
-			in.tokens[row], in.positions[row], in.pages[row], in.lengths[row] = 0, 0, -1, 0
+func (in *pagedInputs) set(feeds []Feed, rows []row, chunk int) {
+	for i := range in.rows {
+		if i >= len(rows) {
+			in.tokens[i], in.positions[i], in.pages[i], in.lengths[i] = 0, 0, -1, 0
 			continue
 		}
-		s := feeds[singles[row]].Sequence
-		in.place(row, feeds[singles[row]].Tokens[0], s, len(s.tokens))
-		fillTable(table, s)
-		in.lengths[row] = int32(len(s.tokens) + 1)
+		f, token := feeds[rows[i].feed], rows[i].token
+		position := len(f.Sequence.tokens) + token
+		in.place(i, f.Tokens[token], f.Sequence, position)
+		fillTable(in.table[i*in.entries:][:in.entries], f.Sequence)
+		in.lengths[i] = int32(position + 1)
 	}
 	if in.chunk == 0 {
 		return

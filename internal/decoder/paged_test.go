@@ -69,7 +69,7 @@ func TestPaged(t *testing.T) {
 func take(t *testing.T, p *Paged, scripts []*script, random *rand.Rand) {
 	var feeds []Feed
 	var of []*script
-	chunks := 0
+	chunks, rows := 0, 0
 	for _, s := range scripts {
 		at := s.on.Position()
 		n := min(1, len(s.tokens)-at)
@@ -79,15 +79,24 @@ func take(t *testing.T, p *Paged, scripts []*script, random *rand.Rand) {
 		if random.IntN(4) == 0 && len(feeds) > 0 {
 			continue // sits out
 		}
-		if n == 0 || !p.Reserve(s.on, n) {
+		f := Feed{s.on, s.tokens[at:][:n], false}
+		if random.IntN(3) == 0 && rows < 2 && at+3 <= len(s.tokens) { // some of a draft, of which the end may be wrong
+			f.Each, f.Tokens = true, slices.Clone(s.tokens[at:][:1+random.IntN(3)])
+			if right := 1 + random.IntN(3); right < len(f.Tokens) {
+				f.Tokens[right] = (f.Tokens[right] + 1) % int32(p.weights.Vocabulary)
+			}
+		}
+		if n == 0 || !p.Reserve(s.on, len(f.Tokens)) {
 			p.End(s.on)
 			s.on = p.Begin(s.tokens)
 			continue
 		}
-		if n > 1 {
+		if f.Each || n == 1 {
+			rows += len(f.Tokens)
+		} else {
 			chunks++
 		}
-		feeds, of = append(feeds, Feed{s.on, s.tokens[at:][:n]}), append(of, s)
+		feeds, of = append(feeds, f), append(of, s)
 	}
 	if len(feeds) == 0 {
 		return
@@ -95,7 +104,16 @@ func take(t *testing.T, p *Paged, scripts []*script, random *rand.Rand) {
 	next, err := p.Step(t.Context(), Output{}, feeds...)
 	require.NoError(t, err)
 	for i, s := range of {
-		require.LessOrEqual(t, deviation(s.logits[s.on.Position()-1], next[i].Logits), 2e-5, "after %d tokens, feed %d of %d", s.on.Position(), i, len(feeds))
+		if f := feeds[i]; f.Each {
+			require.Len(t, next[i], len(f.Tokens))
+			at := s.on.Position() - len(f.Tokens)
+			p.Keep(s.on, append(slices.Clone(s.tokens), 0))
+			next[i] = next[i][:s.on.Position()-at]
+		}
+		for j, n := range next[i] {
+			at := s.on.Position() - len(next[i]) + j
+			require.LessOrEqual(t, deviation(s.logits[at], n.Logits), 2e-5, "after %d tokens, feed %d of %d", at+1, i, len(feeds))
+		}
 	}
 }
 
@@ -108,19 +126,19 @@ func TestPagedOutputs(t *testing.T) {
 		require.NoError(t, err)
 		a, b := p.Begin(nil), p.Begin(nil)
 		require.True(t, p.Reserve(a, 3) && p.Reserve(b, 1))
-		feeds := []Feed{{a, []int32{5, 6, 7}}, {b, []int32{8}}}
+		feeds := []Feed{{a, []int32{5, 6, 7}, false}, {b, []int32{8}, false}}
 		best, err := p.Step(t.Context(), Output{TopK: 1}, feeds...)
 		require.NoError(t, err)
-		got := [][]int32{slices.Clone(best[0].Indices), slices.Clone(best[1].Indices)}
+		got := [][]int32{slices.Clone(best[0][0].Indices), slices.Clone(best[1][0].Indices)}
 		p.End(a)
 		p.End(b)
 		require.True(t, p.Reserve(a, 3) && p.Reserve(b, 1))
 		top, err := p.Step(t.Context(), Output{TopK: 4}, feeds...)
 		require.NoError(t, err)
 		for i, n := range top {
-			require.Len(t, n.Indices, 4)
-			require.IsNonIncreasing(t, n.Logits)
-			require.Equal(t, n.Indices[:1], got[i], "%s, feed %d", kind, i)
+			require.Len(t, n[0].Indices, 4)
+			require.IsNonIncreasing(t, n[0].Logits)
+			require.Equal(t, n[0].Indices[:1], got[i], "%s, feed %d", kind, i)
 		}
 		require.NoError(t, p.Close())
 	}
@@ -136,24 +154,25 @@ func TestPagedErrors(t *testing.T) {
 	require.NoError(t, err)
 	s, other := p.Begin(nil), p.Begin(nil)
 	require.True(t, p.Reserve(s, 20))
-	for _, feeds := range [][]Feed{nil, {{s, nil}}, {{s, make([]int32, 5)}}, {{s, []int32{1, 2}}, {s, []int32{1, 2}}}, {{s, []int32{-1}}}, {{other, []int32{1}}},
-		{{s, []int32{1}}, {s, []int32{1}}, {s, []int32{1}}}} {
+	for _, feeds := range [][]Feed{nil, {{s, nil, false}}, {{s, nil, true}}, {{s, make([]int32, 5), false}}, {{s, make([]int32, 5), true}},
+		{{s, []int32{1, 2}, false}, {s, []int32{1, 2}, false}}, {{s, []int32{-1}, false}}, {{other, []int32{1}, false}},
+		{{s, []int32{1}, false}, {s, []int32{1}, false}, {s, []int32{1, 2, 3}, true}}} {
 		_, err := p.Step(t.Context(), Output{}, feeds...)
 		require.ErrorIs(t, err, compute.ErrArgument)
 	}
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = p.Step(cancelled, Output{}, Feed{s, []int32{1}})
+	_, err = p.Step(cancelled, Output{}, Feed{s, []int32{1}, false})
 	require.ErrorIs(t, err, context.Canceled)
 	for range 5 {
-		_, err = p.Step(t.Context(), Output{}, Feed{s, make([]int32, 4)})
+		_, err = p.Step(t.Context(), Output{}, Feed{s, make([]int32, 4), false})
 		require.NoError(t, err)
 	}
-	_, err = p.Step(t.Context(), Output{}, Feed{s, []int32{1}})
+	_, err = p.Step(t.Context(), Output{}, Feed{s, []int32{1}, false})
 	require.ErrorIs(t, err, compute.ErrArgument, "the context is full")
 	require.NoError(t, p.Close())
 	require.NoError(t, p.Close())
-	_, err = p.Step(t.Context(), Output{}, Feed{s, []int32{1}})
+	_, err = p.Step(t.Context(), Output{}, Feed{s, []int32{1}, false})
 	require.ErrorIs(t, err, compute.ErrClosed)
 }
 

@@ -72,6 +72,15 @@ func (p *pages) full(id int32, c content) uint64 {
 	return p.serial
 }
 
+// forget has a page of one user hold nothing that others find.
+func (p *pages) forget(id int32) {
+	x := &p.all[id]
+	if x.serial > 0 {
+		delete(p.shared, x.holds)
+		x.holds, x.serial = content{}, 0
+	}
+}
+
 // release takes a user from each of the pages of a sequence. Later ones are used again earlier, as they are of no use without those before.
 func (p *pages) release(ids []int32) {
 	for i := len(ids) - 1; i >= 0; i-- {

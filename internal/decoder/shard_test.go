@@ -187,12 +187,12 @@ func TestSpreadPaged(t *testing.T) {
 			if !p.Reserve(a, n) || !p.Reserve(b, 1) {
 				return errors.New("no pages")
 			}
-			next, err := p.Step(t.Context(), Output{}, Feed{a, scripts[0].tokens[a.Position():][:n]}, Feed{b, scripts[1].tokens[b.Position():][:1]})
+			next, err := p.Step(t.Context(), Output{}, Feed{a, scripts[0].tokens[a.Position():][:n], false}, Feed{b, scripts[1].tokens[b.Position():][:1], false})
 			if err != nil {
 				return err
 			}
 			for i, s := range []*Sequence{a, b} {
-				if off := deviation(scripts[i].logits[s.Position()-1], next[i].Logits); !(off <= 2e-5) {
+				if off := deviation(scripts[i].logits[s.Position()-1], next[i][0].Logits); !(off <= 2e-5) {
 					return fmt.Errorf("rank %d, sequence %d after %d tokens: %g", rank, i, s.Position(), off)
 				}
 			}

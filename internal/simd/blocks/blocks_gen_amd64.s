@@ -2652,8 +2652,1673 @@ DATA blocksRepeated8x00000042<>+30(SB)/1, $0x00
 DATA blocksRepeated8x00000042<>+31(SB)/1, $0x42
 GLOBL blocksRepeated8x00000042<>(SB), RODATA|NOPTR, $32
 
+// func rowsQ4_0AVXVNNI(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+// Requires: AVX, AVX2, AVXVNNI, F16C, FMA3, MMX+
+TEXT ·rowsQ4_0AVXVNNI(SB), NOSPLIT, $128-80
+	MOVQ         y+0(FP), AX
+	MOVQ         w+32(FP), CX
+	MOVQ         rows+72(FP), DX
+	VPBROADCASTB blocksBytes0f<>+0(SB), Y1
+	VMOVDQU      blocksNibbleShifts<>+0(SB), Y0
+
+row:
+	MOVQ  x+8(FP), SI
+	MOVQ  n+64(FP), DI
+	MOVQ  CX, BX
+	MOVQ  plane1+48(FP), R8
+	ADDQ  CX, R8
+	MOVQ  scale+16(FP), R9
+	MOVQ  sum+24(FP), R10
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+	SUBQ  $0x08, DI
+	JL    rest
+
+many:
+	PREFETCHT0     4608(BX)
+	PREFETCHT0     4672(BX)
+	VCVTPH2PS      (R8), Y6
+	VMULPS         (R9), Y6, Y7
+	VMOVUPS        Y7, (SP)
+	VMULPS         blocksRepeated8x00000041<>+0(SB), Y6, Y6
+	VFNMADD231PS   (R10), Y6, Y5
+	VBROADCASTI128 (BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	LONG           $0x504de2c4; BYTE $0x3e // VPDPBUSD (SI), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   (SP), Y6
+	VFMADD231PS    Y6, Y7, Y2
+	VBROADCASTI128 16(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	LONG           $0x504de2c4; BYTE $0x7e; BYTE $0x20 // VPDPBUSD 32(SI), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   4(SP), Y6
+	VFMADD231PS    Y6, Y7, Y3
+	VBROADCASTI128 32(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	LONG           $0x504de2c4; BYTE $0x7e; BYTE $0x40 // VPDPBUSD 64(SI), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   8(SP), Y6
+	VFMADD231PS    Y6, Y7, Y4
+	VBROADCASTI128 48(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	LONG           $0x504de2c4; BYTE $0x7e; BYTE $0x60 // VPDPBUSD 96(SI), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   12(SP), Y6
+	VFMADD231PS    Y6, Y7, Y5
+	VBROADCASTI128 64(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	LONG           $0x504de2c4; BYTE $0xbe; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 128(SI), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   16(SP), Y6
+	VFMADD231PS    Y6, Y7, Y2
+	VBROADCASTI128 80(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	LONG           $0x504de2c4; BYTE $0xbe; BYTE $0xa0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 160(SI), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   20(SP), Y6
+	VFMADD231PS    Y6, Y7, Y3
+	VBROADCASTI128 96(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	LONG           $0x504de2c4; BYTE $0xbe; BYTE $0xc0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 192(SI), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   24(SP), Y6
+	VFMADD231PS    Y6, Y7, Y4
+	VBROADCASTI128 112(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	LONG           $0x504de2c4; BYTE $0xbe; BYTE $0xe0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 224(SI), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   28(SP), Y6
+	VFMADD231PS    Y6, Y7, Y5
+	ADDQ           $0x00000080, BX
+	ADDQ           $0x00000010, R8
+	ADDQ           $0x00000100, SI
+	ADDQ           $0x00000020, R9
+	ADDQ           $0x00000020, R10
+	SUBQ           $0x08, DI
+	JGE            many
+
+rest:
+	ADDQ $0x08, DI
+	JEQ  done
+
+block:
+	MOVWLZX        (R8), R11
+	VMOVD          R11, X6
+	VCVTPH2PS      X6, X6
+	VMULPS         blocksRepeated8x00000041<>+0(SB), X6, X8
+	VMOVSS         (R10), X9
+	VFNMADD231PS   Y9, Y8, Y5
+	VMULSS         (R9), X6, X6
+	VBROADCASTSS   X6, Y6
+	VBROADCASTI128 (BX), Y7
+	VPSRLVQ        Y0, Y7, Y7
+	VPAND          Y1, Y7, Y7
+	VPXOR          Y10, Y10, Y10
+	LONG           $0x504562c4; BYTE $0x16 // VPDPBUSD (SI), Y7, Y10
+	VCVTDQ2PS      Y10, Y10
+	VFMADD231PS    Y6, Y10, Y2
+	ADDQ           $0x00000010, BX
+	ADDQ           $0x00000002, R8
+	ADDQ           $0x00000020, SI
+	ADDQ           $0x00000004, R9
+	ADDQ           $0x00000004, R10
+	DECQ           DI
+	JNE            block
+
+done:
+	VADDPS       Y3, Y2, Y2
+	VADDPS       Y4, Y2, Y2
+	VADDPS       Y5, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X3
+	VADDPS       X3, X2, X2
+	VMOVHLPS     X2, X2, X3
+	VADDPS       X3, X2, X2
+	VMOVSHDUP    X2, X3
+	VADDSS       X3, X2, X2
+	VMOVSS       X2, (AX)
+	ADDQ         $0x04, AX
+	ADDQ         stride+40(FP), CX
+	DECQ         DX
+	JNE          row
+	VZEROUPPER
+	RET
+
+// func rowsQ4_1AVXVNNI(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+// Requires: AVX, AVX2, AVXVNNI, F16C, FMA3, MMX+
+TEXT ·rowsQ4_1AVXVNNI(SB), NOSPLIT, $128-80
+	MOVQ         y+0(FP), AX
+	MOVQ         w+32(FP), CX
+	MOVQ         rows+72(FP), DX
+	VPBROADCASTB blocksBytes0f<>+0(SB), Y1
+	VMOVDQU      blocksNibbleShifts<>+0(SB), Y0
+
+row:
+	MOVQ  x+8(FP), SI
+	MOVQ  n+64(FP), DI
+	MOVQ  CX, BX
+	MOVQ  plane1+48(FP), R8
+	ADDQ  CX, R8
+	MOVQ  scale+16(FP), R9
+	MOVQ  sum+24(FP), R10
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+	SUBQ  $0x08, DI
+	JL    rest
+
+many:
+	PREFETCHT0     4608(BX)
+	PREFETCHT0     4672(BX)
+	VMOVDQU        (R8), Y6
+	VPSHUFB        blocksPairs<>+0(SB), Y6, Y6
+	VPERMQ         $0xd8, Y6, Y6
+	VCVTPH2PS      X6, Y7
+	VMULPS         (R9), Y7, Y7
+	VMOVUPS        Y7, (SP)
+	VEXTRACTI128   $0x01, Y6, X6
+	VCVTPH2PS      X6, Y6
+	VXORPS         blocksRepeated8x00000080<>+0(SB), Y6, Y6
+	VFNMADD231PS   (R10), Y6, Y5
+	VBROADCASTI128 (BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	LONG           $0x504de2c4; BYTE $0x3e // VPDPBUSD (SI), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   (SP), Y6
+	VFMADD231PS    Y6, Y7, Y2
+	VBROADCASTI128 16(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	LONG           $0x504de2c4; BYTE $0x7e; BYTE $0x20 // VPDPBUSD 32(SI), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   4(SP), Y6
+	VFMADD231PS    Y6, Y7, Y3
+	VBROADCASTI128 32(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	LONG           $0x504de2c4; BYTE $0x7e; BYTE $0x40 // VPDPBUSD 64(SI), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   8(SP), Y6
+	VFMADD231PS    Y6, Y7, Y4
+	VBROADCASTI128 48(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	LONG           $0x504de2c4; BYTE $0x7e; BYTE $0x60 // VPDPBUSD 96(SI), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   12(SP), Y6
+	VFMADD231PS    Y6, Y7, Y5
+	VBROADCASTI128 64(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	LONG           $0x504de2c4; BYTE $0xbe; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 128(SI), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   16(SP), Y6
+	VFMADD231PS    Y6, Y7, Y2
+	VBROADCASTI128 80(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	LONG           $0x504de2c4; BYTE $0xbe; BYTE $0xa0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 160(SI), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   20(SP), Y6
+	VFMADD231PS    Y6, Y7, Y3
+	VBROADCASTI128 96(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	LONG           $0x504de2c4; BYTE $0xbe; BYTE $0xc0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 192(SI), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   24(SP), Y6
+	VFMADD231PS    Y6, Y7, Y4
+	VBROADCASTI128 112(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	LONG           $0x504de2c4; BYTE $0xbe; BYTE $0xe0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 224(SI), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   28(SP), Y6
+	VFMADD231PS    Y6, Y7, Y5
+	ADDQ           $0x00000080, BX
+	ADDQ           $0x00000020, R8
+	ADDQ           $0x00000100, SI
+	ADDQ           $0x00000020, R9
+	ADDQ           $0x00000020, R10
+	SUBQ           $0x08, DI
+	JGE            many
+
+rest:
+	ADDQ $0x08, DI
+	JEQ  done
+
+block:
+	MOVL           (R8), R11
+	VMOVD          R11, X6
+	VCVTPH2PS      X6, X6
+	VMOVSHDUP      X6, X8
+	VXORPS         blocksRepeated8x00000080<>+0(SB), X8, X8
+	VMOVSS         (R10), X9
+	VFNMADD231PS   Y9, Y8, Y5
+	VMULSS         (R9), X6, X6
+	VBROADCASTSS   X6, Y6
+	VBROADCASTI128 (BX), Y7
+	VPSRLVQ        Y0, Y7, Y7
+	VPAND          Y1, Y7, Y7
+	VPXOR          Y10, Y10, Y10
+	LONG           $0x504562c4; BYTE $0x16 // VPDPBUSD (SI), Y7, Y10
+	VCVTDQ2PS      Y10, Y10
+	VFMADD231PS    Y6, Y10, Y2
+	ADDQ           $0x00000010, BX
+	ADDQ           $0x00000004, R8
+	ADDQ           $0x00000020, SI
+	ADDQ           $0x00000004, R9
+	ADDQ           $0x00000004, R10
+	DECQ           DI
+	JNE            block
+
+done:
+	VADDPS       Y3, Y2, Y2
+	VADDPS       Y4, Y2, Y2
+	VADDPS       Y5, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X3
+	VADDPS       X3, X2, X2
+	VMOVHLPS     X2, X2, X3
+	VADDPS       X3, X2, X2
+	VMOVSHDUP    X2, X3
+	VADDSS       X3, X2, X2
+	VMOVSS       X2, (AX)
+	ADDQ         $0x04, AX
+	ADDQ         stride+40(FP), CX
+	DECQ         DX
+	JNE          row
+	VZEROUPPER
+	RET
+
+// func rowsQ5_0AVXVNNI(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+// Requires: AVX, AVX2, AVXVNNI, F16C, FMA3, MMX+
+TEXT ·rowsQ5_0AVXVNNI(SB), NOSPLIT, $128-80
+	MOVQ         y+0(FP), AX
+	MOVQ         w+32(FP), CX
+	MOVQ         rows+72(FP), DX
+	VPBROADCASTB blocksBytes0f<>+0(SB), Y1
+	VMOVDQU      blocksNibbleShifts<>+0(SB), Y0
+
+row:
+	MOVQ  x+8(FP), SI
+	MOVQ  n+64(FP), DI
+	MOVQ  CX, BX
+	MOVQ  plane1+48(FP), R8
+	ADDQ  CX, R8
+	MOVQ  plane2+56(FP), R9
+	ADDQ  CX, R9
+	MOVQ  scale+16(FP), R10
+	MOVQ  sum+24(FP), R11
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+	SUBQ  $0x08, DI
+	JL    rest
+
+many:
+	PREFETCHT0     4608(BX)
+	PREFETCHT0     4672(BX)
+	VCVTPH2PS      (R9), Y6
+	VMULPS         (R10), Y6, Y7
+	VMOVUPS        Y7, (SP)
+	VMULPS         blocksRepeated8x00008041<>+0(SB), Y6, Y6
+	VFNMADD231PS   (R11), Y6, Y5
+	VBROADCASTI128 (BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VMOVDQU        blocksBits<>+0(SB), Y10
+	VPBROADCASTD   (R8), Y7
+	VPSHUFB        blocksSpread<>+0(SB), Y7, Y7
+	VPAND          Y10, Y7, Y7
+	VPCMPEQB       Y10, Y7, Y7
+	VPAND          blocksRepeated32x10<>+0(SB), Y7, Y7
+	VPOR           Y7, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	LONG           $0x504de2c4; BYTE $0x3e // VPDPBUSD (SI), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   (SP), Y6
+	VFMADD231PS    Y6, Y7, Y2
+	VBROADCASTI128 16(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VMOVDQU        blocksBits<>+0(SB), Y10
+	VPBROADCASTD   4(R8), Y7
+	VPSHUFB        blocksSpread<>+0(SB), Y7, Y7
+	VPAND          Y10, Y7, Y7
+	VPCMPEQB       Y10, Y7, Y7
+	VPAND          blocksRepeated32x10<>+0(SB), Y7, Y7
+	VPOR           Y7, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	LONG           $0x504de2c4; BYTE $0x7e; BYTE $0x20 // VPDPBUSD 32(SI), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   4(SP), Y6
+	VFMADD231PS    Y6, Y7, Y3
+	VBROADCASTI128 32(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VMOVDQU        blocksBits<>+0(SB), Y10
+	VPBROADCASTD   8(R8), Y7
+	VPSHUFB        blocksSpread<>+0(SB), Y7, Y7
+	VPAND          Y10, Y7, Y7
+	VPCMPEQB       Y10, Y7, Y7
+	VPAND          blocksRepeated32x10<>+0(SB), Y7, Y7
+	VPOR           Y7, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	LONG           $0x504de2c4; BYTE $0x7e; BYTE $0x40 // VPDPBUSD 64(SI), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   8(SP), Y6
+	VFMADD231PS    Y6, Y7, Y4
+	VBROADCASTI128 48(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VMOVDQU        blocksBits<>+0(SB), Y10
+	VPBROADCASTD   12(R8), Y7
+	VPSHUFB        blocksSpread<>+0(SB), Y7, Y7
+	VPAND          Y10, Y7, Y7
+	VPCMPEQB       Y10, Y7, Y7
+	VPAND          blocksRepeated32x10<>+0(SB), Y7, Y7
+	VPOR           Y7, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	LONG           $0x504de2c4; BYTE $0x7e; BYTE $0x60 // VPDPBUSD 96(SI), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   12(SP), Y6
+	VFMADD231PS    Y6, Y7, Y5
+	VBROADCASTI128 64(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VMOVDQU        blocksBits<>+0(SB), Y10
+	VPBROADCASTD   16(R8), Y7
+	VPSHUFB        blocksSpread<>+0(SB), Y7, Y7
+	VPAND          Y10, Y7, Y7
+	VPCMPEQB       Y10, Y7, Y7
+	VPAND          blocksRepeated32x10<>+0(SB), Y7, Y7
+	VPOR           Y7, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	LONG           $0x504de2c4; BYTE $0xbe; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 128(SI), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   16(SP), Y6
+	VFMADD231PS    Y6, Y7, Y2
+	VBROADCASTI128 80(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VMOVDQU        blocksBits<>+0(SB), Y10
+	VPBROADCASTD   20(R8), Y7
+	VPSHUFB        blocksSpread<>+0(SB), Y7, Y7
+	VPAND          Y10, Y7, Y7
+	VPCMPEQB       Y10, Y7, Y7
+	VPAND          blocksRepeated32x10<>+0(SB), Y7, Y7
+	VPOR           Y7, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	LONG           $0x504de2c4; BYTE $0xbe; BYTE $0xa0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 160(SI), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   20(SP), Y6
+	VFMADD231PS    Y6, Y7, Y3
+	VBROADCASTI128 96(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VMOVDQU        blocksBits<>+0(SB), Y10
+	VPBROADCASTD   24(R8), Y7
+	VPSHUFB        blocksSpread<>+0(SB), Y7, Y7
+	VPAND          Y10, Y7, Y7
+	VPCMPEQB       Y10, Y7, Y7
+	VPAND          blocksRepeated32x10<>+0(SB), Y7, Y7
+	VPOR           Y7, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	LONG           $0x504de2c4; BYTE $0xbe; BYTE $0xc0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 192(SI), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   24(SP), Y6
+	VFMADD231PS    Y6, Y7, Y4
+	VBROADCASTI128 112(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VMOVDQU        blocksBits<>+0(SB), Y10
+	VPBROADCASTD   28(R8), Y7
+	VPSHUFB        blocksSpread<>+0(SB), Y7, Y7
+	VPAND          Y10, Y7, Y7
+	VPCMPEQB       Y10, Y7, Y7
+	VPAND          blocksRepeated32x10<>+0(SB), Y7, Y7
+	VPOR           Y7, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	LONG           $0x504de2c4; BYTE $0xbe; BYTE $0xe0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 224(SI), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   28(SP), Y6
+	VFMADD231PS    Y6, Y7, Y5
+	ADDQ           $0x00000080, BX
+	ADDQ           $0x00000020, R8
+	ADDQ           $0x00000010, R9
+	ADDQ           $0x00000100, SI
+	ADDQ           $0x00000020, R10
+	ADDQ           $0x00000020, R11
+	SUBQ           $0x08, DI
+	JGE            many
+
+rest:
+	ADDQ $0x08, DI
+	JEQ  done
+
+block:
+	MOVWLZX        (R9), R12
+	VMOVD          R12, X6
+	VCVTPH2PS      X6, X6
+	VMULPS         blocksRepeated8x00008041<>+0(SB), X6, X8
+	VMOVSS         (R11), X9
+	VFNMADD231PS   Y9, Y8, Y5
+	VMULSS         (R10), X6, X6
+	VBROADCASTSS   X6, Y6
+	VBROADCASTI128 (BX), Y7
+	VPSRLVQ        Y0, Y7, Y7
+	VPAND          Y1, Y7, Y7
+	VMOVDQU        blocksBits<>+0(SB), Y11
+	VPBROADCASTD   (R8), Y10
+	VPSHUFB        blocksSpread<>+0(SB), Y10, Y10
+	VPAND          Y11, Y10, Y10
+	VPCMPEQB       Y11, Y10, Y10
+	VPAND          blocksRepeated32x10<>+0(SB), Y10, Y10
+	VPOR           Y10, Y7, Y7
+	VPXOR          Y10, Y10, Y10
+	LONG           $0x504562c4; BYTE $0x16 // VPDPBUSD (SI), Y7, Y10
+	VCVTDQ2PS      Y10, Y10
+	VFMADD231PS    Y6, Y10, Y2
+	ADDQ           $0x00000010, BX
+	ADDQ           $0x00000004, R8
+	ADDQ           $0x00000002, R9
+	ADDQ           $0x00000020, SI
+	ADDQ           $0x00000004, R10
+	ADDQ           $0x00000004, R11
+	DECQ           DI
+	JNE            block
+
+done:
+	VADDPS       Y3, Y2, Y2
+	VADDPS       Y4, Y2, Y2
+	VADDPS       Y5, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X3
+	VADDPS       X3, X2, X2
+	VMOVHLPS     X2, X2, X3
+	VADDPS       X3, X2, X2
+	VMOVSHDUP    X2, X3
+	VADDSS       X3, X2, X2
+	VMOVSS       X2, (AX)
+	ADDQ         $0x04, AX
+	ADDQ         stride+40(FP), CX
+	DECQ         DX
+	JNE          row
+	VZEROUPPER
+	RET
+
+// func rowsQ5_1AVXVNNI(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+// Requires: AVX, AVX2, AVXVNNI, F16C, FMA3, MMX+
+TEXT ·rowsQ5_1AVXVNNI(SB), NOSPLIT, $128-80
+	MOVQ         y+0(FP), AX
+	MOVQ         w+32(FP), CX
+	MOVQ         rows+72(FP), DX
+	VPBROADCASTB blocksBytes0f<>+0(SB), Y1
+	VMOVDQU      blocksNibbleShifts<>+0(SB), Y0
+
+row:
+	MOVQ  x+8(FP), SI
+	MOVQ  n+64(FP), DI
+	MOVQ  CX, BX
+	MOVQ  plane1+48(FP), R8
+	ADDQ  CX, R8
+	MOVQ  plane2+56(FP), R9
+	ADDQ  CX, R9
+	MOVQ  scale+16(FP), R10
+	MOVQ  sum+24(FP), R11
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+	SUBQ  $0x08, DI
+	JL    rest
+
+many:
+	PREFETCHT0     4608(BX)
+	PREFETCHT0     4672(BX)
+	VMOVDQU        (R9), Y6
+	VPSHUFB        blocksPairs<>+0(SB), Y6, Y6
+	VPERMQ         $0xd8, Y6, Y6
+	VCVTPH2PS      X6, Y7
+	VMULPS         (R10), Y7, Y7
+	VMOVUPS        Y7, (SP)
+	VEXTRACTI128   $0x01, Y6, X6
+	VCVTPH2PS      X6, Y6
+	VXORPS         blocksRepeated8x00000080<>+0(SB), Y6, Y6
+	VFNMADD231PS   (R11), Y6, Y5
+	VBROADCASTI128 (BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VMOVDQU        blocksBits<>+0(SB), Y10
+	VPBROADCASTD   (R8), Y7
+	VPSHUFB        blocksSpread<>+0(SB), Y7, Y7
+	VPAND          Y10, Y7, Y7
+	VPCMPEQB       Y10, Y7, Y7
+	VPAND          blocksRepeated32x10<>+0(SB), Y7, Y7
+	VPOR           Y7, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	LONG           $0x504de2c4; BYTE $0x3e // VPDPBUSD (SI), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   (SP), Y6
+	VFMADD231PS    Y6, Y7, Y2
+	VBROADCASTI128 16(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VMOVDQU        blocksBits<>+0(SB), Y10
+	VPBROADCASTD   4(R8), Y7
+	VPSHUFB        blocksSpread<>+0(SB), Y7, Y7
+	VPAND          Y10, Y7, Y7
+	VPCMPEQB       Y10, Y7, Y7
+	VPAND          blocksRepeated32x10<>+0(SB), Y7, Y7
+	VPOR           Y7, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	LONG           $0x504de2c4; BYTE $0x7e; BYTE $0x20 // VPDPBUSD 32(SI), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   4(SP), Y6
+	VFMADD231PS    Y6, Y7, Y3
+	VBROADCASTI128 32(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VMOVDQU        blocksBits<>+0(SB), Y10
+	VPBROADCASTD   8(R8), Y7
+	VPSHUFB        blocksSpread<>+0(SB), Y7, Y7
+	VPAND          Y10, Y7, Y7
+	VPCMPEQB       Y10, Y7, Y7
+	VPAND          blocksRepeated32x10<>+0(SB), Y7, Y7
+	VPOR           Y7, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	LONG           $0x504de2c4; BYTE $0x7e; BYTE $0x40 // VPDPBUSD 64(SI), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   8(SP), Y6
+	VFMADD231PS    Y6, Y7, Y4
+	VBROADCASTI128 48(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VMOVDQU        blocksBits<>+0(SB), Y10
+	VPBROADCASTD   12(R8), Y7
+	VPSHUFB        blocksSpread<>+0(SB), Y7, Y7
+	VPAND          Y10, Y7, Y7
+	VPCMPEQB       Y10, Y7, Y7
+	VPAND          blocksRepeated32x10<>+0(SB), Y7, Y7
+	VPOR           Y7, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	LONG           $0x504de2c4; BYTE $0x7e; BYTE $0x60 // VPDPBUSD 96(SI), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   12(SP), Y6
+	VFMADD231PS    Y6, Y7, Y5
+	VBROADCASTI128 64(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VMOVDQU        blocksBits<>+0(SB), Y10
+	VPBROADCASTD   16(R8), Y7
+	VPSHUFB        blocksSpread<>+0(SB), Y7, Y7
+	VPAND          Y10, Y7, Y7
+	VPCMPEQB       Y10, Y7, Y7
+	VPAND          blocksRepeated32x10<>+0(SB), Y7, Y7
+	VPOR           Y7, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	LONG           $0x504de2c4; BYTE $0xbe; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 128(SI), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   16(SP), Y6
+	VFMADD231PS    Y6, Y7, Y2
+	VBROADCASTI128 80(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VMOVDQU        blocksBits<>+0(SB), Y10
+	VPBROADCASTD   20(R8), Y7
+	VPSHUFB        blocksSpread<>+0(SB), Y7, Y7
+	VPAND          Y10, Y7, Y7
+	VPCMPEQB       Y10, Y7, Y7
+	VPAND          blocksRepeated32x10<>+0(SB), Y7, Y7
+	VPOR           Y7, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	LONG           $0x504de2c4; BYTE $0xbe; BYTE $0xa0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 160(SI), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   20(SP), Y6
+	VFMADD231PS    Y6, Y7, Y3
+	VBROADCASTI128 96(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VMOVDQU        blocksBits<>+0(SB), Y10
+	VPBROADCASTD   24(R8), Y7
+	VPSHUFB        blocksSpread<>+0(SB), Y7, Y7
+	VPAND          Y10, Y7, Y7
+	VPCMPEQB       Y10, Y7, Y7
+	VPAND          blocksRepeated32x10<>+0(SB), Y7, Y7
+	VPOR           Y7, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	LONG           $0x504de2c4; BYTE $0xbe; BYTE $0xc0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 192(SI), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   24(SP), Y6
+	VFMADD231PS    Y6, Y7, Y4
+	VBROADCASTI128 112(BX), Y6
+	VPSRLVQ        Y0, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VMOVDQU        blocksBits<>+0(SB), Y10
+	VPBROADCASTD   28(R8), Y7
+	VPSHUFB        blocksSpread<>+0(SB), Y7, Y7
+	VPAND          Y10, Y7, Y7
+	VPCMPEQB       Y10, Y7, Y7
+	VPAND          blocksRepeated32x10<>+0(SB), Y7, Y7
+	VPOR           Y7, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	LONG           $0x504de2c4; BYTE $0xbe; BYTE $0xe0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 224(SI), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   28(SP), Y6
+	VFMADD231PS    Y6, Y7, Y5
+	ADDQ           $0x00000080, BX
+	ADDQ           $0x00000020, R8
+	ADDQ           $0x00000020, R9
+	ADDQ           $0x00000100, SI
+	ADDQ           $0x00000020, R10
+	ADDQ           $0x00000020, R11
+	SUBQ           $0x08, DI
+	JGE            many
+
+rest:
+	ADDQ $0x08, DI
+	JEQ  done
+
+block:
+	MOVL           (R9), R12
+	VMOVD          R12, X6
+	VCVTPH2PS      X6, X6
+	VMOVSHDUP      X6, X8
+	VXORPS         blocksRepeated8x00000080<>+0(SB), X8, X8
+	VMOVSS         (R11), X9
+	VFNMADD231PS   Y9, Y8, Y5
+	VMULSS         (R10), X6, X6
+	VBROADCASTSS   X6, Y6
+	VBROADCASTI128 (BX), Y7
+	VPSRLVQ        Y0, Y7, Y7
+	VPAND          Y1, Y7, Y7
+	VMOVDQU        blocksBits<>+0(SB), Y11
+	VPBROADCASTD   (R8), Y10
+	VPSHUFB        blocksSpread<>+0(SB), Y10, Y10
+	VPAND          Y11, Y10, Y10
+	VPCMPEQB       Y11, Y10, Y10
+	VPAND          blocksRepeated32x10<>+0(SB), Y10, Y10
+	VPOR           Y10, Y7, Y7
+	VPXOR          Y10, Y10, Y10
+	LONG           $0x504562c4; BYTE $0x16 // VPDPBUSD (SI), Y7, Y10
+	VCVTDQ2PS      Y10, Y10
+	VFMADD231PS    Y6, Y10, Y2
+	ADDQ           $0x00000010, BX
+	ADDQ           $0x00000004, R8
+	ADDQ           $0x00000004, R9
+	ADDQ           $0x00000020, SI
+	ADDQ           $0x00000004, R10
+	ADDQ           $0x00000004, R11
+	DECQ           DI
+	JNE            block
+
+done:
+	VADDPS       Y3, Y2, Y2
+	VADDPS       Y4, Y2, Y2
+	VADDPS       Y5, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X3
+	VADDPS       X3, X2, X2
+	VMOVHLPS     X2, X2, X3
+	VADDPS       X3, X2, X2
+	VMOVSHDUP    X2, X3
+	VADDSS       X3, X2, X2
+	VMOVSS       X2, (AX)
+	ADDQ         $0x04, AX
+	ADDQ         stride+40(FP), CX
+	DECQ         DX
+	JNE          row
+	VZEROUPPER
+	RET
+
+// func rowsQ8_0AVXVNNI(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+// Requires: AVX, AVX2, AVXVNNI, F16C, FMA3, MMX+
+TEXT ·rowsQ8_0AVXVNNI(SB), NOSPLIT, $128-80
+	MOVQ         y+0(FP), AX
+	MOVQ         w+32(FP), CX
+	MOVQ         rows+72(FP), DX
+	VPBROADCASTB blocksBytes80<>+0(SB), Y0
+
+row:
+	MOVQ  x+8(FP), SI
+	MOVQ  n+64(FP), DI
+	MOVQ  CX, BX
+	MOVQ  plane1+48(FP), R8
+	ADDQ  CX, R8
+	MOVQ  scale+16(FP), R9
+	MOVQ  sum+24(FP), R10
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	SUBQ  $0x08, DI
+	JL    rest
+
+many:
+	PREFETCHT0   4608(BX)
+	PREFETCHT0   4672(BX)
+	PREFETCHT0   4736(BX)
+	PREFETCHT0   4800(BX)
+	VCVTPH2PS    (R8), Y5
+	VMULPS       (R9), Y5, Y6
+	VMOVUPS      Y6, (SP)
+	VMULPS       blocksRepeated8x00000043<>+0(SB), Y5, Y5
+	VFNMADD231PS (R10), Y5, Y4
+	VPXOR        (BX), Y0, Y5
+	VPXOR        Y6, Y6, Y6
+	LONG         $0x5055e2c4; BYTE $0x36 // VPDPBUSD (SI), Y5, Y6
+	VCVTDQ2PS    Y6, Y6
+	VBROADCASTSS (SP), Y5
+	VFMADD231PS  Y5, Y6, Y1
+	VPXOR        32(BX), Y0, Y5
+	VPXOR        Y6, Y6, Y6
+	LONG         $0x5055e2c4; BYTE $0x76; BYTE $0x20 // VPDPBUSD 32(SI), Y5, Y6
+	VCVTDQ2PS    Y6, Y6
+	VBROADCASTSS 4(SP), Y5
+	VFMADD231PS  Y5, Y6, Y2
+	VPXOR        64(BX), Y0, Y5
+	VPXOR        Y6, Y6, Y6
+	LONG         $0x5055e2c4; BYTE $0x76; BYTE $0x40 // VPDPBUSD 64(SI), Y5, Y6
+	VCVTDQ2PS    Y6, Y6
+	VBROADCASTSS 8(SP), Y5
+	VFMADD231PS  Y5, Y6, Y3
+	VPXOR        96(BX), Y0, Y5
+	VPXOR        Y6, Y6, Y6
+	LONG         $0x5055e2c4; BYTE $0x76; BYTE $0x60 // VPDPBUSD 96(SI), Y5, Y6
+	VCVTDQ2PS    Y6, Y6
+	VBROADCASTSS 12(SP), Y5
+	VFMADD231PS  Y5, Y6, Y4
+	VPXOR        128(BX), Y0, Y5
+	VPXOR        Y6, Y6, Y6
+	LONG         $0x5055e2c4; BYTE $0xb6; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 128(SI), Y5, Y6
+	VCVTDQ2PS    Y6, Y6
+	VBROADCASTSS 16(SP), Y5
+	VFMADD231PS  Y5, Y6, Y1
+	VPXOR        160(BX), Y0, Y5
+	VPXOR        Y6, Y6, Y6
+	LONG         $0x5055e2c4; BYTE $0xb6; BYTE $0xa0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 160(SI), Y5, Y6
+	VCVTDQ2PS    Y6, Y6
+	VBROADCASTSS 20(SP), Y5
+	VFMADD231PS  Y5, Y6, Y2
+	VPXOR        192(BX), Y0, Y5
+	VPXOR        Y6, Y6, Y6
+	LONG         $0x5055e2c4; BYTE $0xb6; BYTE $0xc0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 192(SI), Y5, Y6
+	VCVTDQ2PS    Y6, Y6
+	VBROADCASTSS 24(SP), Y5
+	VFMADD231PS  Y5, Y6, Y3
+	VPXOR        224(BX), Y0, Y5
+	VPXOR        Y6, Y6, Y6
+	LONG         $0x5055e2c4; BYTE $0xb6; BYTE $0xe0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 224(SI), Y5, Y6
+	VCVTDQ2PS    Y6, Y6
+	VBROADCASTSS 28(SP), Y5
+	VFMADD231PS  Y5, Y6, Y4
+	ADDQ         $0x00000100, BX
+	ADDQ         $0x00000010, R8
+	ADDQ         $0x00000100, SI
+	ADDQ         $0x00000020, R9
+	ADDQ         $0x00000020, R10
+	SUBQ         $0x08, DI
+	JGE          many
+
+rest:
+	ADDQ $0x08, DI
+	JEQ  done
+
+block:
+	MOVWLZX      (R8), R11
+	VMOVD        R11, X5
+	VCVTPH2PS    X5, X5
+	VMULPS       blocksRepeated8x00000043<>+0(SB), X5, X7
+	VMOVSS       (R10), X8
+	VFNMADD231PS Y8, Y7, Y4
+	VMULSS       (R9), X5, X5
+	VBROADCASTSS X5, Y5
+	VPXOR        (BX), Y0, Y6
+	VPXOR        Y9, Y9, Y9
+	LONG         $0x504d62c4; BYTE $0x0e // VPDPBUSD (SI), Y6, Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y5, Y9, Y1
+	ADDQ         $0x00000020, BX
+	ADDQ         $0x00000002, R8
+	ADDQ         $0x00000020, SI
+	ADDQ         $0x00000004, R9
+	ADDQ         $0x00000004, R10
+	DECQ         DI
+	JNE          block
+
+done:
+	VADDPS       Y2, Y1, Y1
+	VADDPS       Y3, Y1, Y1
+	VADDPS       Y4, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X2
+	VADDPS       X2, X1, X1
+	VMOVHLPS     X1, X1, X2
+	VADDPS       X2, X1, X1
+	VMOVSHDUP    X1, X2
+	VADDSS       X2, X1, X1
+	VMOVSS       X1, (AX)
+	ADDQ         $0x04, AX
+	ADDQ         stride+40(FP), CX
+	DECQ         DX
+	JNE          row
+	VZEROUPPER
+	RET
+
+DATA blocksBytes80<>+0(SB)/1, $0x80
+GLOBL blocksBytes80<>(SB), RODATA|NOPTR, $1
+
+DATA blocksRepeated8x00000043<>+0(SB)/1, $0x00
+DATA blocksRepeated8x00000043<>+1(SB)/1, $0x00
+DATA blocksRepeated8x00000043<>+2(SB)/1, $0x00
+DATA blocksRepeated8x00000043<>+3(SB)/1, $0x43
+DATA blocksRepeated8x00000043<>+4(SB)/1, $0x00
+DATA blocksRepeated8x00000043<>+5(SB)/1, $0x00
+DATA blocksRepeated8x00000043<>+6(SB)/1, $0x00
+DATA blocksRepeated8x00000043<>+7(SB)/1, $0x43
+DATA blocksRepeated8x00000043<>+8(SB)/1, $0x00
+DATA blocksRepeated8x00000043<>+9(SB)/1, $0x00
+DATA blocksRepeated8x00000043<>+10(SB)/1, $0x00
+DATA blocksRepeated8x00000043<>+11(SB)/1, $0x43
+DATA blocksRepeated8x00000043<>+12(SB)/1, $0x00
+DATA blocksRepeated8x00000043<>+13(SB)/1, $0x00
+DATA blocksRepeated8x00000043<>+14(SB)/1, $0x00
+DATA blocksRepeated8x00000043<>+15(SB)/1, $0x43
+DATA blocksRepeated8x00000043<>+16(SB)/1, $0x00
+DATA blocksRepeated8x00000043<>+17(SB)/1, $0x00
+DATA blocksRepeated8x00000043<>+18(SB)/1, $0x00
+DATA blocksRepeated8x00000043<>+19(SB)/1, $0x43
+DATA blocksRepeated8x00000043<>+20(SB)/1, $0x00
+DATA blocksRepeated8x00000043<>+21(SB)/1, $0x00
+DATA blocksRepeated8x00000043<>+22(SB)/1, $0x00
+DATA blocksRepeated8x00000043<>+23(SB)/1, $0x43
+DATA blocksRepeated8x00000043<>+24(SB)/1, $0x00
+DATA blocksRepeated8x00000043<>+25(SB)/1, $0x00
+DATA blocksRepeated8x00000043<>+26(SB)/1, $0x00
+DATA blocksRepeated8x00000043<>+27(SB)/1, $0x43
+DATA blocksRepeated8x00000043<>+28(SB)/1, $0x00
+DATA blocksRepeated8x00000043<>+29(SB)/1, $0x00
+DATA blocksRepeated8x00000043<>+30(SB)/1, $0x00
+DATA blocksRepeated8x00000043<>+31(SB)/1, $0x43
+GLOBL blocksRepeated8x00000043<>(SB), RODATA|NOPTR, $32
+
+// func rowsQ2KAVXVNNI(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+// Requires: AVX, AVX2, AVXVNNI, F16C, FMA3, MMX+
+TEXT ·rowsQ2KAVXVNNI(SB), NOSPLIT, $128-80
+	MOVQ         y+0(FP), AX
+	MOVQ         w+32(FP), CX
+	MOVQ         rows+72(FP), DX
+	VPBROADCASTB blocksBytes03<>+0(SB), Y0
+	VMOVDQU      blocksHalves<>+0(SB), Y1
+
+row:
+	MOVQ  x+8(FP), SI
+	MOVQ  n+64(FP), DI
+	MOVQ  CX, BX
+	MOVQ  plane1+48(FP), R8
+	ADDQ  CX, R8
+	MOVQ  scale+16(FP), R9
+	MOVQ  sum+24(FP), R10
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+
+block:
+	PREFETCHT0   4608(BX)
+	PREFETCHT0   4672(BX)
+	VMOVDQU      (BX), X6
+	VPSRLW       $0x04, X6, X7
+	VPAND        blocksRepeated16x0f<>+0(SB), X6, X6
+	VPAND        blocksRepeated16x0f<>+0(SB), X7, X7
+	MOVWLZX      (R8), R11
+	VMOVD        R11, X8
+	VCVTPH2PS    X8, X8
+	VBROADCASTSS X8, Y8
+	VPMOVZXBD    X6, Y9
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y8, Y9, Y9
+	VMULPS       (R9), Y9, Y9
+	VMOVUPS      Y9, (SP)
+	VPSRLDQ      $0x08, X6, X6
+	VPMOVZXBD    X6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y8, Y6, Y6
+	VMULPS       32(R9), Y6, Y6
+	VMOVUPS      Y6, 32(SP)
+	MOVWLZX      2(R8), R11
+	VMOVD        R11, X6
+	VCVTPH2PS    X6, X6
+	VBROADCASTSS X6, Y6
+	VPMOVZXBD    X7, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y6, Y8, Y8
+	VFNMADD231PS (R10), Y8, Y5
+	VPSRLDQ      $0x08, X7, X7
+	VPMOVZXBD    X7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y6, Y7, Y7
+	VFNMADD231PS 32(R10), Y7, Y5
+	VMOVDQU      16(BX), Y6
+	VPAND        Y0, Y6, Y7
+	VPXOR        Y8, Y8, Y8
+	LONG         $0x504562c4; BYTE $0x06 // VPDPBUSD (SI), Y7, Y8
+	VCVTDQ2PS    Y8, Y8
+	VBROADCASTSD (SP), Y7
+	VPERMILPS    Y1, Y7, Y7
+	VFMADD231PS  Y7, Y8, Y2
+	VPSRLW       $0x02, Y6, Y7
+	VPAND        Y0, Y7, Y7
+	VPXOR        Y8, Y8, Y8
+	LONG         $0x504562c4; BYTE $0x46; BYTE $0x20 // VPDPBUSD 32(SI), Y7, Y8
+	VCVTDQ2PS    Y8, Y8
+	VBROADCASTSD 8(SP), Y7
+	VPERMILPS    Y1, Y7, Y7
+	VFMADD231PS  Y7, Y8, Y3
+	VPSRLW       $0x04, Y6, Y7
+	VPAND        Y0, Y7, Y7
+	VPXOR        Y8, Y8, Y8
+	LONG         $0x504562c4; BYTE $0x46; BYTE $0x40 // VPDPBUSD 64(SI), Y7, Y8
+	VCVTDQ2PS    Y8, Y8
+	VBROADCASTSD 16(SP), Y7
+	VPERMILPS    Y1, Y7, Y7
+	VFMADD231PS  Y7, Y8, Y4
+	VPSRLW       $0x06, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VPXOR        Y7, Y7, Y7
+	LONG         $0x504de2c4; BYTE $0x7e; BYTE $0x60 // VPDPBUSD 96(SI), Y6, Y7
+	VCVTDQ2PS    Y7, Y7
+	VBROADCASTSD 24(SP), Y6
+	VPERMILPS    Y1, Y6, Y6
+	VFMADD231PS  Y6, Y7, Y5
+	VMOVDQU      48(BX), Y6
+	VPAND        Y0, Y6, Y7
+	VPXOR        Y8, Y8, Y8
+	LONG         $0x504562c4; BYTE $0x86; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 128(SI), Y7, Y8
+	VCVTDQ2PS    Y8, Y8
+	VBROADCASTSD 32(SP), Y7
+	VPERMILPS    Y1, Y7, Y7
+	VFMADD231PS  Y7, Y8, Y2
+	VPSRLW       $0x02, Y6, Y7
+	VPAND        Y0, Y7, Y7
+	VPXOR        Y8, Y8, Y8
+	LONG         $0x504562c4; BYTE $0x86; BYTE $0xa0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 160(SI), Y7, Y8
+	VCVTDQ2PS    Y8, Y8
+	VBROADCASTSD 40(SP), Y7
+	VPERMILPS    Y1, Y7, Y7
+	VFMADD231PS  Y7, Y8, Y3
+	VPSRLW       $0x04, Y6, Y7
+	VPAND        Y0, Y7, Y7
+	VPXOR        Y8, Y8, Y8
+	LONG         $0x504562c4; BYTE $0x86; BYTE $0xc0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 192(SI), Y7, Y8
+	VCVTDQ2PS    Y8, Y8
+	VBROADCASTSD 48(SP), Y7
+	VPERMILPS    Y1, Y7, Y7
+	VFMADD231PS  Y7, Y8, Y4
+	VPSRLW       $0x06, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VPXOR        Y7, Y7, Y7
+	LONG         $0x504de2c4; BYTE $0xbe; BYTE $0xe0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 224(SI), Y6, Y7
+	VCVTDQ2PS    Y7, Y7
+	VBROADCASTSD 56(SP), Y6
+	VPERMILPS    Y1, Y6, Y6
+	VFMADD231PS  Y6, Y7, Y5
+	ADDQ         $0x00000050, BX
+	ADDQ         $0x00000004, R8
+	ADDQ         $0x00000100, SI
+	ADDQ         $0x00000040, R9
+	ADDQ         $0x00000040, R10
+	DECQ         DI
+	JNE          block
+	VADDPS       Y3, Y2, Y2
+	VADDPS       Y4, Y2, Y2
+	VADDPS       Y5, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X3
+	VADDPS       X3, X2, X2
+	VMOVHLPS     X2, X2, X3
+	VADDPS       X3, X2, X2
+	VMOVSHDUP    X2, X3
+	VADDSS       X3, X2, X2
+	VMOVSS       X2, (AX)
+	ADDQ         $0x04, AX
+	ADDQ         stride+40(FP), CX
+	DECQ         DX
+	JNE          row
+	VZEROUPPER
+	RET
+
+// func rowsQ3KAVXVNNI(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+// Requires: AVX, AVX2, AVXVNNI, F16C, FMA3, MMX+
+TEXT ·rowsQ3KAVXVNNI(SB), NOSPLIT, $128-80
+	MOVQ         y+0(FP), AX
+	MOVQ         w+32(FP), CX
+	MOVQ         rows+72(FP), DX
+	VPBROADCASTB blocksBytes03<>+0(SB), Y0
+	VMOVDQU      blocksHalves<>+0(SB), Y1
+
+row:
+	MOVQ  x+8(FP), SI
+	MOVQ  n+64(FP), DI
+	MOVQ  CX, BX
+	MOVQ  plane1+48(FP), R8
+	ADDQ  CX, R8
+	MOVQ  plane2+56(FP), R9
+	ADDQ  CX, R9
+	MOVQ  scale+16(FP), R10
+	MOVQ  sum+24(FP), R11
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+
+block:
+	PREFETCHT0   4608(BX)
+	PREFETCHT0   4672(BX)
+	VMOVQ        (R8), X6
+	VPSRLW       $0x04, X6, X7
+	VPUNPCKLQDQ  X7, X6, X6
+	VPAND        blocksRepeated16x0f<>+0(SB), X6, X6
+	VPBROADCASTD 8(R8), X7
+	VPSRLVD      blocksPairShifts<>+0(SB), X7, X7
+	VPAND        blocksRepeated16x03<>+0(SB), X7, X7
+	VPSLLW       $0x04, X7, X7
+	VPOR         X7, X6, X6
+	VPSUBB       blocksRepeated16x20<>+0(SB), X6, X6
+	MOVWLZX      (R9), R12
+	VMOVD        R12, X7
+	VCVTPH2PS    X7, X7
+	VBROADCASTSS X7, Y7
+	VPMOVSXBD    X6, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VMULPS       (R10), Y8, Y9
+	VMOVUPS      Y9, (SP)
+	VMULPS       blocksRepeated8x00008040<>+0(SB), Y8, Y8
+	VFNMADD231PS (R11), Y8, Y5
+	VPSRLDQ      $0x08, X6, X6
+	VPMOVSXBD    X6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y7, Y6, Y6
+	VMULPS       32(R10), Y6, Y7
+	VMOVUPS      Y7, 32(SP)
+	VMULPS       blocksRepeated8x00008040<>+0(SB), Y6, Y6
+	VFNMADD231PS 32(R11), Y6, Y5
+	VMOVDQU      (BX), Y6
+	VMOVDQU      32(BX), Y7
+	VPAND        Y0, Y7, Y8
+	VPSLLW       $0x02, Y6, Y9
+	VPAND        blocksRepeated32x04<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPXOR        Y9, Y9, Y9
+	LONG         $0x503d62c4; BYTE $0x0e // VPDPBUSD (SI), Y8, Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSD (SP), Y8
+	VPERMILPS    Y1, Y8, Y8
+	VFMADD231PS  Y8, Y9, Y2
+	VPSRLW       $0x02, Y7, Y8
+	VPAND        Y0, Y8, Y8
+	VPSLLW       $0x01, Y6, Y9
+	VPAND        blocksRepeated32x04<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPXOR        Y9, Y9, Y9
+	LONG         $0x503d62c4; BYTE $0x4e; BYTE $0x20 // VPDPBUSD 32(SI), Y8, Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSD 8(SP), Y8
+	VPERMILPS    Y1, Y8, Y8
+	VFMADD231PS  Y8, Y9, Y3
+	VPSRLW       $0x04, Y7, Y8
+	VPAND        Y0, Y8, Y8
+	VPAND        blocksRepeated32x04<>+0(SB), Y6, Y9
+	VPOR         Y9, Y8, Y8
+	VPXOR        Y9, Y9, Y9
+	LONG         $0x503d62c4; BYTE $0x4e; BYTE $0x40 // VPDPBUSD 64(SI), Y8, Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSD 16(SP), Y8
+	VPERMILPS    Y1, Y8, Y8
+	VFMADD231PS  Y8, Y9, Y4
+	VPSRLW       $0x06, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VPSRLW       $0x01, Y6, Y8
+	VPAND        blocksRepeated32x04<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPXOR        Y8, Y8, Y8
+	LONG         $0x504562c4; BYTE $0x46; BYTE $0x60 // VPDPBUSD 96(SI), Y7, Y8
+	VCVTDQ2PS    Y8, Y8
+	VBROADCASTSD 24(SP), Y7
+	VPERMILPS    Y1, Y7, Y7
+	VFMADD231PS  Y7, Y8, Y5
+	VMOVDQU      64(BX), Y7
+	VPAND        Y0, Y7, Y8
+	VPSRLW       $0x02, Y6, Y9
+	VPAND        blocksRepeated32x04<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPXOR        Y9, Y9, Y9
+	LONG         $0x503d62c4; BYTE $0x8e; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 128(SI), Y8, Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSD 32(SP), Y8
+	VPERMILPS    Y1, Y8, Y8
+	VFMADD231PS  Y8, Y9, Y2
+	VPSRLW       $0x02, Y7, Y8
+	VPAND        Y0, Y8, Y8
+	VPSRLW       $0x03, Y6, Y9
+	VPAND        blocksRepeated32x04<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPXOR        Y9, Y9, Y9
+	LONG         $0x503d62c4; BYTE $0x8e; BYTE $0xa0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 160(SI), Y8, Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSD 40(SP), Y8
+	VPERMILPS    Y1, Y8, Y8
+	VFMADD231PS  Y8, Y9, Y3
+	VPSRLW       $0x04, Y7, Y8
+	VPAND        Y0, Y8, Y8
+	VPSRLW       $0x04, Y6, Y9
+	VPAND        blocksRepeated32x04<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPXOR        Y9, Y9, Y9
+	LONG         $0x503d62c4; BYTE $0x8e; BYTE $0xc0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 192(SI), Y8, Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSD 48(SP), Y8
+	VPERMILPS    Y1, Y8, Y8
+	VFMADD231PS  Y8, Y9, Y4
+	VPSRLW       $0x06, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VPSRLW       $0x05, Y6, Y6
+	VPAND        blocksRepeated32x04<>+0(SB), Y6, Y6
+	VPOR         Y6, Y7, Y7
+	VPXOR        Y6, Y6, Y6
+	LONG         $0x5045e2c4; BYTE $0xb6; BYTE $0xe0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 224(SI), Y7, Y6
+	VCVTDQ2PS    Y6, Y6
+	VBROADCASTSD 56(SP), Y7
+	VPERMILPS    Y1, Y7, Y7
+	VFMADD231PS  Y7, Y6, Y5
+	ADDQ         $0x00000060, BX
+	ADDQ         $0x0000000c, R8
+	ADDQ         $0x00000002, R9
+	ADDQ         $0x00000100, SI
+	ADDQ         $0x00000040, R10
+	ADDQ         $0x00000040, R11
+	DECQ         DI
+	JNE          block
+	VADDPS       Y3, Y2, Y2
+	VADDPS       Y4, Y2, Y2
+	VADDPS       Y5, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X3
+	VADDPS       X3, X2, X2
+	VMOVHLPS     X2, X2, X3
+	VADDPS       X3, X2, X2
+	VMOVSHDUP    X2, X3
+	VADDSS       X3, X2, X2
+	VMOVSS       X2, (AX)
+	ADDQ         $0x04, AX
+	ADDQ         stride+40(FP), CX
+	DECQ         DX
+	JNE          row
+	VZEROUPPER
+	RET
+
+// func rowsQ4KAVXVNNI(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+// Requires: AVX, AVX2, AVXVNNI, F16C, FMA3, MMX+
+TEXT ·rowsQ4KAVXVNNI(SB), NOSPLIT, $128-80
+	MOVQ         y+0(FP), AX
+	MOVQ         w+32(FP), CX
+	MOVQ         rows+72(FP), DX
+	VPBROADCASTB blocksBytes0f<>+0(SB), Y0
+
+row:
+	MOVQ  x+8(FP), SI
+	MOVQ  n+64(FP), DI
+	MOVQ  CX, BX
+	MOVQ  scale+16(FP), R8
+	MOVQ  sum+24(FP), R9
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+
+block:
+	PREFETCHT0   4608(BX)
+	PREFETCHT0   4672(BX)
+	PREFETCHT0   4736(BX)
+	VMOVD        (BX), X5
+	VCVTPH2PS    X5, X5
+	VBROADCASTSS X5, Y6
+	VMOVSHDUP    X5, X5
+	VBROADCASTSS X5, Y5
+	VMOVQ        4(BX), X7
+	VMOVD        12(BX), X8
+	VPSRLD       $0x04, X8, X9
+	VPUNPCKLDQ   X9, X8, X8
+	VPAND        blocksRepeated16x0f<>+0(SB), X8, X8
+	VPSRLD       $0x02, X7, X9
+	VPAND        blocksRepeated16x30<>+0(SB), X9, X9
+	VPOR         X9, X8, X8
+	VPAND        blocksRepeated16x3f<>+0(SB), X7, X7
+	VPUNPCKLDQ   X8, X7, X7
+	VPMOVZXBD    X7, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y6, Y8, Y8
+	VMULPS       (R8), Y8, Y6
+	VMOVUPS      Y6, (SP)
+	VPSRLDQ      $0x08, X7, X6
+	VPMOVZXBD    X6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y5, Y6, Y6
+	VFNMADD231PS (R9), Y6, Y4
+	VMOVDQU      16(BX), Y5
+	VPAND        Y0, Y5, Y6
+	VPXOR        Y7, Y7, Y7
+	LONG         $0x504de2c4; BYTE $0x3e // VPDPBUSD (SI), Y6, Y7
+	VCVTDQ2PS    Y7, Y7
+	VBROADCASTSS (SP), Y6
+	VFMADD231PS  Y6, Y7, Y1
+	VPSRLW       $0x04, Y5, Y5
+	VPAND        Y0, Y5, Y5
+	VPXOR        Y6, Y6, Y6
+	LONG         $0x5055e2c4; BYTE $0x76; BYTE $0x20 // VPDPBUSD 32(SI), Y5, Y6
+	VCVTDQ2PS    Y6, Y6
+	VBROADCASTSS 4(SP), Y5
+	VFMADD231PS  Y5, Y6, Y2
+	VMOVDQU      48(BX), Y5
+	VPAND        Y0, Y5, Y6
+	VPXOR        Y7, Y7, Y7
+	LONG         $0x504de2c4; BYTE $0x7e; BYTE $0x40 // VPDPBUSD 64(SI), Y6, Y7
+	VCVTDQ2PS    Y7, Y7
+	VBROADCASTSS 8(SP), Y6
+	VFMADD231PS  Y6, Y7, Y3
+	VPSRLW       $0x04, Y5, Y5
+	VPAND        Y0, Y5, Y5
+	VPXOR        Y6, Y6, Y6
+	LONG         $0x5055e2c4; BYTE $0x76; BYTE $0x60 // VPDPBUSD 96(SI), Y5, Y6
+	VCVTDQ2PS    Y6, Y6
+	VBROADCASTSS 12(SP), Y5
+	VFMADD231PS  Y5, Y6, Y4
+	VMOVDQU      80(BX), Y5
+	VPAND        Y0, Y5, Y6
+	VPXOR        Y7, Y7, Y7
+	LONG         $0x504de2c4; BYTE $0xbe; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 128(SI), Y6, Y7
+	VCVTDQ2PS    Y7, Y7
+	VBROADCASTSS 16(SP), Y6
+	VFMADD231PS  Y6, Y7, Y1
+	VPSRLW       $0x04, Y5, Y5
+	VPAND        Y0, Y5, Y5
+	VPXOR        Y6, Y6, Y6
+	LONG         $0x5055e2c4; BYTE $0xb6; BYTE $0xa0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 160(SI), Y5, Y6
+	VCVTDQ2PS    Y6, Y6
+	VBROADCASTSS 20(SP), Y5
+	VFMADD231PS  Y5, Y6, Y2
+	VMOVDQU      112(BX), Y5
+	VPAND        Y0, Y5, Y6
+	VPXOR        Y7, Y7, Y7
+	LONG         $0x504de2c4; BYTE $0xbe; BYTE $0xc0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 192(SI), Y6, Y7
+	VCVTDQ2PS    Y7, Y7
+	VBROADCASTSS 24(SP), Y6
+	VFMADD231PS  Y6, Y7, Y3
+	VPSRLW       $0x04, Y5, Y5
+	VPAND        Y0, Y5, Y5
+	VPXOR        Y6, Y6, Y6
+	LONG         $0x5055e2c4; BYTE $0xb6; BYTE $0xe0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 224(SI), Y5, Y6
+	VCVTDQ2PS    Y6, Y6
+	VBROADCASTSS 28(SP), Y5
+	VFMADD231PS  Y5, Y6, Y4
+	ADDQ         $0x00000090, BX
+	ADDQ         $0x00000100, SI
+	ADDQ         $0x00000020, R8
+	ADDQ         $0x00000020, R9
+	DECQ         DI
+	JNE          block
+	VADDPS       Y2, Y1, Y1
+	VADDPS       Y3, Y1, Y1
+	VADDPS       Y4, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X2
+	VADDPS       X2, X1, X1
+	VMOVHLPS     X1, X1, X2
+	VADDPS       X2, X1, X1
+	VMOVSHDUP    X1, X2
+	VADDSS       X2, X1, X1
+	VMOVSS       X1, (AX)
+	ADDQ         $0x04, AX
+	ADDQ         stride+40(FP), CX
+	DECQ         DX
+	JNE          row
+	VZEROUPPER
+	RET
+
+// func rowsQ5KAVXVNNI(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+// Requires: AVX, AVX2, AVXVNNI, F16C, FMA3, MMX+
+TEXT ·rowsQ5KAVXVNNI(SB), NOSPLIT, $128-80
+	MOVQ         y+0(FP), AX
+	MOVQ         w+32(FP), CX
+	MOVQ         rows+72(FP), DX
+	VPBROADCASTB blocksBytes0f<>+0(SB), Y0
+
+row:
+	MOVQ  x+8(FP), SI
+	MOVQ  n+64(FP), DI
+	MOVQ  CX, BX
+	MOVQ  scale+16(FP), R8
+	MOVQ  sum+24(FP), R9
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+
+block:
+	PREFETCHT0   4608(BX)
+	PREFETCHT0   4672(BX)
+	PREFETCHT0   4736(BX)
+	VMOVD        (BX), X5
+	VCVTPH2PS    X5, X5
+	VBROADCASTSS X5, Y6
+	VMOVSHDUP    X5, X5
+	VBROADCASTSS X5, Y5
+	VMOVQ        4(BX), X7
+	VMOVD        12(BX), X8
+	VPSRLD       $0x04, X8, X9
+	VPUNPCKLDQ   X9, X8, X8
+	VPAND        blocksRepeated16x0f<>+0(SB), X8, X8
+	VPSRLD       $0x02, X7, X9
+	VPAND        blocksRepeated16x30<>+0(SB), X9, X9
+	VPOR         X9, X8, X8
+	VPAND        blocksRepeated16x3f<>+0(SB), X7, X7
+	VPUNPCKLDQ   X8, X7, X7
+	VPMOVZXBD    X7, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y6, Y8, Y8
+	VMULPS       (R8), Y8, Y6
+	VMOVUPS      Y6, (SP)
+	VPSRLDQ      $0x08, X7, X6
+	VPMOVZXBD    X6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y5, Y6, Y6
+	VFNMADD231PS (R9), Y6, Y4
+	VMOVDQU      16(BX), Y5
+	VMOVDQU      48(BX), Y6
+	VPAND        Y0, Y6, Y7
+	VPSLLW       $0x04, Y5, Y8
+	VPAND        blocksRepeated32x10<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPXOR        Y8, Y8, Y8
+	LONG         $0x504562c4; BYTE $0x06 // VPDPBUSD (SI), Y7, Y8
+	VCVTDQ2PS    Y8, Y8
+	VBROADCASTSS (SP), Y7
+	VFMADD231PS  Y7, Y8, Y1
+	VPSRLW       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VPSLLW       $0x03, Y5, Y7
+	VPAND        blocksRepeated32x10<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPXOR        Y7, Y7, Y7
+	LONG         $0x504de2c4; BYTE $0x7e; BYTE $0x20 // VPDPBUSD 32(SI), Y6, Y7
+	VCVTDQ2PS    Y7, Y7
+	VBROADCASTSS 4(SP), Y6
+	VFMADD231PS  Y6, Y7, Y2
+	VMOVDQU      80(BX), Y6
+	VPAND        Y0, Y6, Y7
+	VPSLLW       $0x02, Y5, Y8
+	VPAND        blocksRepeated32x10<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPXOR        Y8, Y8, Y8
+	LONG         $0x504562c4; BYTE $0x46; BYTE $0x40 // VPDPBUSD 64(SI), Y7, Y8
+	VCVTDQ2PS    Y8, Y8
+	VBROADCASTSS 8(SP), Y7
+	VFMADD231PS  Y7, Y8, Y3
+	VPSRLW       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VPSLLW       $0x01, Y5, Y7
+	VPAND        blocksRepeated32x10<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPXOR        Y7, Y7, Y7
+	LONG         $0x504de2c4; BYTE $0x7e; BYTE $0x60 // VPDPBUSD 96(SI), Y6, Y7
+	VCVTDQ2PS    Y7, Y7
+	VBROADCASTSS 12(SP), Y6
+	VFMADD231PS  Y6, Y7, Y4
+	VMOVDQU      112(BX), Y6
+	VPAND        Y0, Y6, Y7
+	VPAND        blocksRepeated32x10<>+0(SB), Y5, Y8
+	VPOR         Y8, Y7, Y7
+	VPXOR        Y8, Y8, Y8
+	LONG         $0x504562c4; BYTE $0x86; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 128(SI), Y7, Y8
+	VCVTDQ2PS    Y8, Y8
+	VBROADCASTSS 16(SP), Y7
+	VFMADD231PS  Y7, Y8, Y1
+	VPSRLW       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VPSRLW       $0x01, Y5, Y7
+	VPAND        blocksRepeated32x10<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPXOR        Y7, Y7, Y7
+	LONG         $0x504de2c4; BYTE $0xbe; BYTE $0xa0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 160(SI), Y6, Y7
+	VCVTDQ2PS    Y7, Y7
+	VBROADCASTSS 20(SP), Y6
+	VFMADD231PS  Y6, Y7, Y2
+	VMOVDQU      144(BX), Y6
+	VPAND        Y0, Y6, Y7
+	VPSRLW       $0x02, Y5, Y8
+	VPAND        blocksRepeated32x10<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPXOR        Y8, Y8, Y8
+	LONG         $0x504562c4; BYTE $0x86; BYTE $0xc0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 192(SI), Y7, Y8
+	VCVTDQ2PS    Y8, Y8
+	VBROADCASTSS 24(SP), Y7
+	VFMADD231PS  Y7, Y8, Y3
+	VPSRLW       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VPSRLW       $0x03, Y5, Y5
+	VPAND        blocksRepeated32x10<>+0(SB), Y5, Y5
+	VPOR         Y5, Y6, Y6
+	VPXOR        Y5, Y5, Y5
+	LONG         $0x504de2c4; BYTE $0xae; BYTE $0xe0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 224(SI), Y6, Y5
+	VCVTDQ2PS    Y5, Y5
+	VBROADCASTSS 28(SP), Y6
+	VFMADD231PS  Y6, Y5, Y4
+	ADDQ         $0x000000b0, BX
+	ADDQ         $0x00000100, SI
+	ADDQ         $0x00000020, R8
+	ADDQ         $0x00000020, R9
+	DECQ         DI
+	JNE          block
+	VADDPS       Y2, Y1, Y1
+	VADDPS       Y3, Y1, Y1
+	VADDPS       Y4, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X2
+	VADDPS       X2, X1, X1
+	VMOVHLPS     X1, X1, X2
+	VADDPS       X2, X1, X1
+	VMOVSHDUP    X1, X2
+	VADDSS       X2, X1, X1
+	VMOVSS       X1, (AX)
+	ADDQ         $0x04, AX
+	ADDQ         stride+40(FP), CX
+	DECQ         DX
+	JNE          row
+	VZEROUPPER
+	RET
+
+// func rowsQ6KAVXVNNI(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+// Requires: AVX, AVX2, AVXVNNI, F16C, FMA3, MMX+
+TEXT ·rowsQ6KAVXVNNI(SB), NOSPLIT, $128-80
+	MOVQ         y+0(FP), AX
+	MOVQ         w+32(FP), CX
+	MOVQ         rows+72(FP), DX
+	VPBROADCASTB blocksBytes0f<>+0(SB), Y0
+	VMOVDQU      blocksHalves<>+0(SB), Y1
+
+row:
+	MOVQ  x+8(FP), SI
+	MOVQ  n+64(FP), DI
+	MOVQ  CX, BX
+	MOVQ  plane1+48(FP), R8
+	ADDQ  CX, R8
+	MOVQ  scale+16(FP), R9
+	MOVQ  sum+24(FP), R10
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+
+block:
+	PREFETCHT0   4608(BX)
+	PREFETCHT0   4672(BX)
+	PREFETCHT0   4736(BX)
+	PREFETCHT0   4800(BX)
+	MOVWLZX      (R8), R11
+	VMOVD        R11, X6
+	VCVTPH2PS    X6, X6
+	VBROADCASTSS X6, Y6
+	VPMOVSXBD    192(BX), Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y6, Y7, Y7
+	VMULPS       (R9), Y7, Y8
+	VMOVUPS      Y8, (SP)
+	VMULPS       blocksRepeated8x00000042<>+0(SB), Y7, Y7
+	VFNMADD231PS (R10), Y7, Y5
+	VPMOVSXBD    200(BX), Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y6, Y7, Y7
+	VMULPS       32(R9), Y7, Y6
+	VMOVUPS      Y6, 32(SP)
+	VMULPS       blocksRepeated8x00000042<>+0(SB), Y7, Y7
+	VFNMADD231PS 32(R10), Y7, Y5
+	VMOVDQU      (BX), Y6
+	VMOVDQU      32(BX), Y7
+	VMOVDQU      128(BX), Y8
+	VPAND        Y0, Y6, Y9
+	VPSLLW       $0x04, Y8, Y10
+	VPAND        blocksRepeated32x30<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPXOR        Y10, Y10, Y10
+	LONG         $0x503562c4; BYTE $0x16 // VPDPBUSD (SI), Y9, Y10
+	VCVTDQ2PS    Y10, Y10
+	VBROADCASTSD (SP), Y9
+	VPERMILPS    Y1, Y9, Y9
+	VFMADD231PS  Y9, Y10, Y2
+	VPAND        Y0, Y7, Y9
+	VPSLLW       $0x02, Y8, Y10
+	VPAND        blocksRepeated32x30<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPXOR        Y10, Y10, Y10
+	LONG         $0x503562c4; BYTE $0x56; BYTE $0x20 // VPDPBUSD 32(SI), Y9, Y10
+	VCVTDQ2PS    Y10, Y10
+	VBROADCASTSD 8(SP), Y9
+	VPERMILPS    Y1, Y9, Y9
+	VFMADD231PS  Y9, Y10, Y3
+	VPSRLW       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VPAND        blocksRepeated32x30<>+0(SB), Y8, Y9
+	VPOR         Y9, Y6, Y6
+	VPXOR        Y9, Y9, Y9
+	LONG         $0x504d62c4; BYTE $0x4e; BYTE $0x40 // VPDPBUSD 64(SI), Y6, Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSD 16(SP), Y6
+	VPERMILPS    Y1, Y6, Y6
+	VFMADD231PS  Y6, Y9, Y4
+	VPSRLW       $0x04, Y7, Y6
+	VPAND        Y0, Y6, Y6
+	VPSRLW       $0x02, Y8, Y7
+	VPAND        blocksRepeated32x30<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPXOR        Y7, Y7, Y7
+	LONG         $0x504de2c4; BYTE $0x7e; BYTE $0x60 // VPDPBUSD 96(SI), Y6, Y7
+	VCVTDQ2PS    Y7, Y7
+	VBROADCASTSD 24(SP), Y6
+	VPERMILPS    Y1, Y6, Y6
+	VFMADD231PS  Y6, Y7, Y5
+	VMOVDQU      64(BX), Y6
+	VMOVDQU      96(BX), Y7
+	VMOVDQU      160(BX), Y8
+	VPAND        Y0, Y6, Y9
+	VPSLLW       $0x04, Y8, Y10
+	VPAND        blocksRepeated32x30<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPXOR        Y10, Y10, Y10
+	LONG         $0x503562c4; BYTE $0x96; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 128(SI), Y9, Y10
+	VCVTDQ2PS    Y10, Y10
+	VBROADCASTSD 32(SP), Y9
+	VPERMILPS    Y1, Y9, Y9
+	VFMADD231PS  Y9, Y10, Y2
+	VPAND        Y0, Y7, Y9
+	VPSLLW       $0x02, Y8, Y10
+	VPAND        blocksRepeated32x30<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPXOR        Y10, Y10, Y10
+	LONG         $0x503562c4; BYTE $0x96; BYTE $0xa0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 160(SI), Y9, Y10
+	VCVTDQ2PS    Y10, Y10
+	VBROADCASTSD 40(SP), Y9
+	VPERMILPS    Y1, Y9, Y9
+	VFMADD231PS  Y9, Y10, Y3
+	VPSRLW       $0x04, Y6, Y6
+	VPAND        Y0, Y6, Y6
+	VPAND        blocksRepeated32x30<>+0(SB), Y8, Y9
+	VPOR         Y9, Y6, Y6
+	VPXOR        Y9, Y9, Y9
+	LONG         $0x504d62c4; BYTE $0x8e; BYTE $0xc0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 192(SI), Y6, Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSD 48(SP), Y6
+	VPERMILPS    Y1, Y6, Y6
+	VFMADD231PS  Y6, Y9, Y4
+	VPSRLW       $0x04, Y7, Y6
+	VPAND        Y0, Y6, Y6
+	VPSRLW       $0x02, Y8, Y7
+	VPAND        blocksRepeated32x30<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPXOR        Y7, Y7, Y7
+	LONG         $0x504de2c4; BYTE $0xbe; BYTE $0xe0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 224(SI), Y6, Y7
+	VCVTDQ2PS    Y7, Y7
+	VBROADCASTSD 56(SP), Y6
+	VPERMILPS    Y1, Y6, Y6
+	VFMADD231PS  Y6, Y7, Y5
+	ADDQ         $0x000000d0, BX
+	ADDQ         $0x00000002, R8
+	ADDQ         $0x00000100, SI
+	ADDQ         $0x00000040, R9
+	ADDQ         $0x00000040, R10
+	DECQ         DI
+	JNE          block
+	VADDPS       Y3, Y2, Y2
+	VADDPS       Y4, Y2, Y2
+	VADDPS       Y5, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X3
+	VADDPS       X3, X2, X2
+	VMOVHLPS     X2, X2, X3
+	VADDPS       X3, X2, X2
+	VMOVSHDUP    X2, X3
+	VADDSS       X3, X2, X2
+	VMOVSS       X2, (AX)
+	ADDQ         $0x04, AX
+	ADDQ         stride+40(FP), CX
+	DECQ         DX
+	JNE          row
+	VZEROUPPER
+	RET
+
 // func rowsQ4_0VNNI(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
-// Requires: AVX, AVX2, AVX512VL, AVX512VNNI, F16C, FMA3, MMX+
+// Requires: AVX, AVX2, AVXVNNI, F16C, FMA3, MMX+
 TEXT ·rowsQ4_0VNNI(SB), NOSPLIT, $128-80
 	MOVQ         y+0(FP), AX
 	MOVQ         w+32(FP), CX
@@ -2688,7 +4353,7 @@ many:
 	VPSRLVQ        Y0, Y6, Y6
 	VPAND          Y1, Y6, Y6
 	VPXOR          Y7, Y7, Y7
-	VPDPBUSD       (SI), Y6, Y7
+	LONG           $0x504de2c4; BYTE $0x3e // VPDPBUSD (SI), Y6, Y7
 	VCVTDQ2PS      Y7, Y7
 	VBROADCASTSS   (SP), Y6
 	VFMADD231PS    Y6, Y7, Y2
@@ -2696,7 +4361,7 @@ many:
 	VPSRLVQ        Y0, Y6, Y6
 	VPAND          Y1, Y6, Y6
 	VPXOR          Y7, Y7, Y7
-	VPDPBUSD       32(SI), Y6, Y7
+	LONG           $0x504de2c4; BYTE $0x7e; BYTE $0x20 // VPDPBUSD 32(SI), Y6, Y7
 	VCVTDQ2PS      Y7, Y7
 	VBROADCASTSS   4(SP), Y6
 	VFMADD231PS    Y6, Y7, Y3
@@ -2704,7 +4369,7 @@ many:
 	VPSRLVQ        Y0, Y6, Y6
 	VPAND          Y1, Y6, Y6
 	VPXOR          Y7, Y7, Y7
-	VPDPBUSD       64(SI), Y6, Y7
+	LONG           $0x504de2c4; BYTE $0x7e; BYTE $0x40 // VPDPBUSD 64(SI), Y6, Y7
 	VCVTDQ2PS      Y7, Y7
 	VBROADCASTSS   8(SP), Y6
 	VFMADD231PS    Y6, Y7, Y4
@@ -2712,7 +4377,7 @@ many:
 	VPSRLVQ        Y0, Y6, Y6
 	VPAND          Y1, Y6, Y6
 	VPXOR          Y7, Y7, Y7
-	VPDPBUSD       96(SI), Y6, Y7
+	LONG           $0x504de2c4; BYTE $0x7e; BYTE $0x60 // VPDPBUSD 96(SI), Y6, Y7
 	VCVTDQ2PS      Y7, Y7
 	VBROADCASTSS   12(SP), Y6
 	VFMADD231PS    Y6, Y7, Y5
@@ -2720,7 +4385,7 @@ many:
 	VPSRLVQ        Y0, Y6, Y6
 	VPAND          Y1, Y6, Y6
 	VPXOR          Y7, Y7, Y7
-	VPDPBUSD       128(SI), Y6, Y7
+	LONG           $0x504de2c4; BYTE $0xbe; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 128(SI), Y6, Y7
 	VCVTDQ2PS      Y7, Y7
 	VBROADCASTSS   16(SP), Y6
 	VFMADD231PS    Y6, Y7, Y2
@@ -2728,7 +4393,7 @@ many:
 	VPSRLVQ        Y0, Y6, Y6
 	VPAND          Y1, Y6, Y6
 	VPXOR          Y7, Y7, Y7
-	VPDPBUSD       160(SI), Y6, Y7
+	LONG           $0x504de2c4; BYTE $0xbe; BYTE $0xa0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 160(SI), Y6, Y7
 	VCVTDQ2PS      Y7, Y7
 	VBROADCASTSS   20(SP), Y6
 	VFMADD231PS    Y6, Y7, Y3
@@ -2736,7 +4401,7 @@ many:
 	VPSRLVQ        Y0, Y6, Y6
 	VPAND          Y1, Y6, Y6
 	VPXOR          Y7, Y7, Y7
-	VPDPBUSD       192(SI), Y6, Y7
+	LONG           $0x504de2c4; BYTE $0xbe; BYTE $0xc0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 192(SI), Y6, Y7
 	VCVTDQ2PS      Y7, Y7
 	VBROADCASTSS   24(SP), Y6
 	VFMADD231PS    Y6, Y7, Y4
@@ -2744,7 +4409,7 @@ many:
 	VPSRLVQ        Y0, Y6, Y6
 	VPAND          Y1, Y6, Y6
 	VPXOR          Y7, Y7, Y7
-	VPDPBUSD       224(SI), Y6, Y7
+	LONG           $0x504de2c4; BYTE $0xbe; BYTE $0xe0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 224(SI), Y6, Y7
 	VCVTDQ2PS      Y7, Y7
 	VBROADCASTSS   28(SP), Y6
 	VFMADD231PS    Y6, Y7, Y5
@@ -2773,7 +4438,7 @@ block:
 	VPSRLVQ        Y0, Y7, Y7
 	VPAND          Y1, Y7, Y7
 	VPXOR          Y10, Y10, Y10
-	VPDPBUSD       (SI), Y7, Y10
+	LONG           $0x504562c4; BYTE $0x16 // VPDPBUSD (SI), Y7, Y10
 	VCVTDQ2PS      Y10, Y10
 	VFMADD231PS    Y6, Y10, Y2
 	ADDQ           $0x00000010, BX
@@ -2803,7 +4468,7 @@ done:
 	RET
 
 // func rowsQ4_1VNNI(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
-// Requires: AVX, AVX2, AVX512VL, AVX512VNNI, F16C, FMA3, MMX+
+// Requires: AVX, AVX2, AVXVNNI, F16C, FMA3, MMX+
 TEXT ·rowsQ4_1VNNI(SB), NOSPLIT, $128-80
 	MOVQ         y+0(FP), AX
 	MOVQ         w+32(FP), CX
@@ -2843,7 +4508,7 @@ many:
 	VPSRLVQ        Y0, Y6, Y6
 	VPAND          Y1, Y6, Y6
 	VPXOR          Y7, Y7, Y7
-	VPDPBUSD       (SI), Y6, Y7
+	LONG           $0x504de2c4; BYTE $0x3e // VPDPBUSD (SI), Y6, Y7
 	VCVTDQ2PS      Y7, Y7
 	VBROADCASTSS   (SP), Y6
 	VFMADD231PS    Y6, Y7, Y2
@@ -2851,7 +4516,7 @@ many:
 	VPSRLVQ        Y0, Y6, Y6
 	VPAND          Y1, Y6, Y6
 	VPXOR          Y7, Y7, Y7
-	VPDPBUSD       32(SI), Y6, Y7
+	LONG           $0x504de2c4; BYTE $0x7e; BYTE $0x20 // VPDPBUSD 32(SI), Y6, Y7
 	VCVTDQ2PS      Y7, Y7
 	VBROADCASTSS   4(SP), Y6
 	VFMADD231PS    Y6, Y7, Y3
@@ -2859,7 +4524,7 @@ many:
 	VPSRLVQ        Y0, Y6, Y6
 	VPAND          Y1, Y6, Y6
 	VPXOR          Y7, Y7, Y7
-	VPDPBUSD       64(SI), Y6, Y7
+	LONG           $0x504de2c4; BYTE $0x7e; BYTE $0x40 // VPDPBUSD 64(SI), Y6, Y7
 	VCVTDQ2PS      Y7, Y7
 	VBROADCASTSS   8(SP), Y6
 	VFMADD231PS    Y6, Y7, Y4
@@ -2867,7 +4532,7 @@ many:
 	VPSRLVQ        Y0, Y6, Y6
 	VPAND          Y1, Y6, Y6
 	VPXOR          Y7, Y7, Y7
-	VPDPBUSD       96(SI), Y6, Y7
+	LONG           $0x504de2c4; BYTE $0x7e; BYTE $0x60 // VPDPBUSD 96(SI), Y6, Y7
 	VCVTDQ2PS      Y7, Y7
 	VBROADCASTSS   12(SP), Y6
 	VFMADD231PS    Y6, Y7, Y5
@@ -2875,7 +4540,7 @@ many:
 	VPSRLVQ        Y0, Y6, Y6
 	VPAND          Y1, Y6, Y6
 	VPXOR          Y7, Y7, Y7
-	VPDPBUSD       128(SI), Y6, Y7
+	LONG           $0x504de2c4; BYTE $0xbe; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 128(SI), Y6, Y7
 	VCVTDQ2PS      Y7, Y7
 	VBROADCASTSS   16(SP), Y6
 	VFMADD231PS    Y6, Y7, Y2
@@ -2883,7 +4548,7 @@ many:
 	VPSRLVQ        Y0, Y6, Y6
 	VPAND          Y1, Y6, Y6
 	VPXOR          Y7, Y7, Y7
-	VPDPBUSD       160(SI), Y6, Y7
+	LONG           $0x504de2c4; BYTE $0xbe; BYTE $0xa0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 160(SI), Y6, Y7
 	VCVTDQ2PS      Y7, Y7
 	VBROADCASTSS   20(SP), Y6
 	VFMADD231PS    Y6, Y7, Y3
@@ -2891,7 +4556,7 @@ many:
 	VPSRLVQ        Y0, Y6, Y6
 	VPAND          Y1, Y6, Y6
 	VPXOR          Y7, Y7, Y7
-	VPDPBUSD       192(SI), Y6, Y7
+	LONG           $0x504de2c4; BYTE $0xbe; BYTE $0xc0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 192(SI), Y6, Y7
 	VCVTDQ2PS      Y7, Y7
 	VBROADCASTSS   24(SP), Y6
 	VFMADD231PS    Y6, Y7, Y4
@@ -2899,7 +4564,7 @@ many:
 	VPSRLVQ        Y0, Y6, Y6
 	VPAND          Y1, Y6, Y6
 	VPXOR          Y7, Y7, Y7
-	VPDPBUSD       224(SI), Y6, Y7
+	LONG           $0x504de2c4; BYTE $0xbe; BYTE $0xe0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 224(SI), Y6, Y7
 	VCVTDQ2PS      Y7, Y7
 	VBROADCASTSS   28(SP), Y6
 	VFMADD231PS    Y6, Y7, Y5
@@ -2929,7 +4594,7 @@ block:
 	VPSRLVQ        Y0, Y7, Y7
 	VPAND          Y1, Y7, Y7
 	VPXOR          Y10, Y10, Y10
-	VPDPBUSD       (SI), Y7, Y10
+	LONG           $0x504562c4; BYTE $0x16 // VPDPBUSD (SI), Y7, Y10
 	VCVTDQ2PS      Y10, Y10
 	VFMADD231PS    Y6, Y10, Y2
 	ADDQ           $0x00000010, BX
@@ -2959,7 +4624,7 @@ done:
 	RET
 
 // func rowsQ5_0VNNI(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
-// Requires: AVX, AVX2, AVX512VL, AVX512VNNI, F16C, FMA3, MMX+
+// Requires: AVX, AVX2, AVXVNNI, F16C, FMA3, MMX+
 TEXT ·rowsQ5_0VNNI(SB), NOSPLIT, $128-80
 	MOVQ         y+0(FP), AX
 	MOVQ         w+32(FP), CX
@@ -3003,7 +4668,7 @@ many:
 	VPAND          blocksRepeated32x10<>+0(SB), Y7, Y7
 	VPOR           Y7, Y6, Y6
 	VPXOR          Y7, Y7, Y7
-	VPDPBUSD       (SI), Y6, Y7
+	LONG           $0x504de2c4; BYTE $0x3e // VPDPBUSD (SI), Y6, Y7
 	VCVTDQ2PS      Y7, Y7
 	VBROADCASTSS   (SP), Y6
 	VFMADD231PS    Y6, Y7, Y2
@@ -3018,7 +4683,7 @@ many:
 	VPAND          blocksRepeated32x10<>+0(SB), Y7, Y7
 	VPOR           Y7, Y6, Y6
 	VPXOR          Y7, Y7, Y7
-	VPDPBUSD       32(SI), Y6, Y7
+	LONG           $0x504de2c4; BYTE $0x7e; BYTE $0x20 // VPDPBUSD 32(SI), Y6, Y7
 	VCVTDQ2PS      Y7, Y7
 	VBROADCASTSS   4(SP), Y6
 	VFMADD231PS    Y6, Y7, Y3
@@ -3033,7 +4698,7 @@ many:
 	VPAND          blocksRepeated32x10<>+0(SB), Y7, Y7
 	VPOR           Y7, Y6, Y6
 	VPXOR          Y7, Y7, Y7
-	VPDPBUSD       64(SI), Y6, Y7
+	LONG           $0x504de2c4; BYTE $0x7e; BYTE $0x40 // VPDPBUSD 64(SI), Y6, Y7
 	VCVTDQ2PS      Y7, Y7
 	VBROADCASTSS   8(SP), Y6
 	VFMADD231PS    Y6, Y7, Y4
@@ -3048,7 +4713,7 @@ many:
 	VPAND          blocksRepeated32x10<>+0(SB), Y7, Y7
 	VPOR           Y7, Y6, Y6
 	VPXOR          Y7, Y7, Y7
-	VPDPBUSD       96(SI), Y6, Y7
+	LONG           $0x504de2c4; BYTE $0x7e; BYTE $0x60 // VPDPBUSD 96(SI), Y6, Y7
 	VCVTDQ2PS      Y7, Y7
 	VBROADCASTSS   12(SP), Y6
 	VFMADD231PS    Y6, Y7, Y5
@@ -3063,7 +4728,7 @@ many:
 	VPAND          blocksRepeated32x10<>+0(SB), Y7, Y7
 	VPOR           Y7, Y6, Y6
 	VPXOR          Y7, Y7, Y7
-	VPDPBUSD       128(SI), Y6, Y7
+	LONG           $0x504de2c4; BYTE $0xbe; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 128(SI), Y6, Y7
 	VCVTDQ2PS      Y7, Y7
 	VBROADCASTSS   16(SP), Y6
 	VFMADD231PS    Y6, Y7, Y2
@@ -3078,7 +4743,7 @@ many:
 	VPAND          blocksRepeated32x10<>+0(SB), Y7, Y7
 	VPOR           Y7, Y6, Y6
 	VPXOR          Y7, Y7, Y7
-	VPDPBUSD       160(SI), Y6, Y7
+	LONG           $0x504de2c4; BYTE $0xbe; BYTE $0xa0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 160(SI), Y6, Y7
 	VCVTDQ2PS      Y7, Y7
 	VBROADCASTSS   20(SP), Y6
 	VFMADD231PS    Y6, Y7, Y3
@@ -3093,7 +4758,7 @@ many:
 	VPAND          blocksRepeated32x10<>+0(SB), Y7, Y7
 	VPOR           Y7, Y6, Y6
 	VPXOR          Y7, Y7, Y7
-	VPDPBUSD       192(SI), Y6, Y7
+	LONG           $0x504de2c4; BYTE $0xbe; BYTE $0xc0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 192(SI), Y6, Y7
 	VCVTDQ2PS      Y7, Y7
 	VBROADCASTSS   24(SP), Y6
 	VFMADD231PS    Y6, Y7, Y4
@@ -3108,7 +4773,7 @@ many:
 	VPAND          blocksRepeated32x10<>+0(SB), Y7, Y7
 	VPOR           Y7, Y6, Y6
 	VPXOR          Y7, Y7, Y7
-	VPDPBUSD       224(SI), Y6, Y7
+	LONG           $0x504de2c4; BYTE $0xbe; BYTE $0xe0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 224(SI), Y6, Y7
 	VCVTDQ2PS      Y7, Y7
 	VBROADCASTSS   28(SP), Y6
 	VFMADD231PS    Y6, Y7, Y5
@@ -3145,7 +4810,7 @@ block:
 	VPAND          blocksRepeated32x10<>+0(SB), Y10, Y10
 	VPOR           Y10, Y7, Y7
 	VPXOR          Y10, Y10, Y10
-	VPDPBUSD       (SI), Y7, Y10
+	LONG           $0x504562c4; BYTE $0x16 // VPDPBUSD (SI), Y7, Y10
 	VCVTDQ2PS      Y10, Y10
 	VFMADD231PS    Y6, Y10, Y2
 	ADDQ           $0x00000010, BX
@@ -3176,7 +4841,7 @@ done:
 	RET
 
 // func rowsQ5_1VNNI(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
-// Requires: AVX, AVX2, AVX512VL, AVX512VNNI, F16C, FMA3, MMX+
+// Requires: AVX, AVX2, AVXVNNI, F16C, FMA3, MMX+
 TEXT ·rowsQ5_1VNNI(SB), NOSPLIT, $128-80
 	MOVQ         y+0(FP), AX
 	MOVQ         w+32(FP), CX
@@ -3225,7 +4890,7 @@ many:
 	VPAND          blocksRepeated32x10<>+0(SB), Y7, Y7
 	VPOR           Y7, Y6, Y6
 	VPXOR          Y7, Y7, Y7
-	VPDPBUSD       (SI), Y6, Y7
+	LONG           $0x504de2c4; BYTE $0x3e // VPDPBUSD (SI), Y6, Y7
 	VCVTDQ2PS      Y7, Y7
 	VBROADCASTSS   (SP), Y6
 	VFMADD231PS    Y6, Y7, Y2
@@ -3240,7 +4905,7 @@ many:
 	VPAND          blocksRepeated32x10<>+0(SB), Y7, Y7
 	VPOR           Y7, Y6, Y6
 	VPXOR          Y7, Y7, Y7
-	VPDPBUSD       32(SI), Y6, Y7
+	LONG           $0x504de2c4; BYTE $0x7e; BYTE $0x20 // VPDPBUSD 32(SI), Y6, Y7
 	VCVTDQ2PS      Y7, Y7
 	VBROADCASTSS   4(SP), Y6
 	VFMADD231PS    Y6, Y7, Y3
@@ -3255,7 +4920,7 @@ many:
 	VPAND          blocksRepeated32x10<>+0(SB), Y7, Y7
 	VPOR           Y7, Y6, Y6
 	VPXOR          Y7, Y7, Y7
-	VPDPBUSD       64(SI), Y6, Y7
+	LONG           $0x504de2c4; BYTE $0x7e; BYTE $0x40 // VPDPBUSD 64(SI), Y6, Y7
 	VCVTDQ2PS      Y7, Y7
 	VBROADCASTSS   8(SP), Y6
 	VFMADD231PS    Y6, Y7, Y4
@@ -3270,7 +4935,7 @@ many:
 	VPAND          blocksRepeated32x10<>+0(SB), Y7, Y7
 	VPOR           Y7, Y6, Y6
 	VPXOR          Y7, Y7, Y7
-	VPDPBUSD       96(SI), Y6, Y7
+	LONG           $0x504de2c4; BYTE $0x7e; BYTE $0x60 // VPDPBUSD 96(SI), Y6, Y7
 	VCVTDQ2PS      Y7, Y7
 	VBROADCASTSS   12(SP), Y6
 	VFMADD231PS    Y6, Y7, Y5
@@ -3285,7 +4950,7 @@ many:
 	VPAND          blocksRepeated32x10<>+0(SB), Y7, Y7
 	VPOR           Y7, Y6, Y6
 	VPXOR          Y7, Y7, Y7
-	VPDPBUSD       128(SI), Y6, Y7
+	LONG           $0x504de2c4; BYTE $0xbe; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 128(SI), Y6, Y7
 	VCVTDQ2PS      Y7, Y7
 	VBROADCASTSS   16(SP), Y6
 	VFMADD231PS    Y6, Y7, Y2
@@ -3300,7 +4965,7 @@ many:
 	VPAND          blocksRepeated32x10<>+0(SB), Y7, Y7
 	VPOR           Y7, Y6, Y6
 	VPXOR          Y7, Y7, Y7
-	VPDPBUSD       160(SI), Y6, Y7
+	LONG           $0x504de2c4; BYTE $0xbe; BYTE $0xa0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 160(SI), Y6, Y7
 	VCVTDQ2PS      Y7, Y7
 	VBROADCASTSS   20(SP), Y6
 	VFMADD231PS    Y6, Y7, Y3
@@ -3315,7 +4980,7 @@ many:
 	VPAND          blocksRepeated32x10<>+0(SB), Y7, Y7
 	VPOR           Y7, Y6, Y6
 	VPXOR          Y7, Y7, Y7
-	VPDPBUSD       192(SI), Y6, Y7
+	LONG           $0x504de2c4; BYTE $0xbe; BYTE $0xc0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 192(SI), Y6, Y7
 	VCVTDQ2PS      Y7, Y7
 	VBROADCASTSS   24(SP), Y6
 	VFMADD231PS    Y6, Y7, Y4
@@ -3330,7 +4995,7 @@ many:
 	VPAND          blocksRepeated32x10<>+0(SB), Y7, Y7
 	VPOR           Y7, Y6, Y6
 	VPXOR          Y7, Y7, Y7
-	VPDPBUSD       224(SI), Y6, Y7
+	LONG           $0x504de2c4; BYTE $0xbe; BYTE $0xe0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 224(SI), Y6, Y7
 	VCVTDQ2PS      Y7, Y7
 	VBROADCASTSS   28(SP), Y6
 	VFMADD231PS    Y6, Y7, Y5
@@ -3368,7 +5033,7 @@ block:
 	VPAND          blocksRepeated32x10<>+0(SB), Y10, Y10
 	VPOR           Y10, Y7, Y7
 	VPXOR          Y10, Y10, Y10
-	VPDPBUSD       (SI), Y7, Y10
+	LONG           $0x504562c4; BYTE $0x16 // VPDPBUSD (SI), Y7, Y10
 	VCVTDQ2PS      Y10, Y10
 	VFMADD231PS    Y6, Y10, Y2
 	ADDQ           $0x00000010, BX
@@ -3399,7 +5064,7 @@ done:
 	RET
 
 // func rowsQ8_0VNNI(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
-// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VL, AVX512VNNI, F16C, FMA3, MMX+
+// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VNNI, AVXVNNI, F16C, FMA3, MMX+
 TEXT ·rowsQ8_0VNNI(SB), NOSPLIT, $128-80
 	MOVQ         y+0(FP), AX
 	MOVQ         w+32(FP), CX
@@ -3485,7 +5150,7 @@ block:
 	VMOVDQU      (BX), Y8
 	VPXOR        Y15, Y15, Y15
 	VPXOR        Y0, Y8, Y8
-	VPDPBUSD     (SI), Y8, Y15
+	LONG         $0x503d62c4; BYTE $0x3e // VPDPBUSD (SI), Y8, Y15
 	VCVTDQ2PS    Y15, Y15
 	VFMADD231PS  Y7, Y15, Y6
 	ADDQ         $0x00000020, BX
@@ -3516,9 +5181,6 @@ done:
 	JNE           row
 	VZEROUPPER
 	RET
-
-DATA blocksBytes80<>+0(SB)/1, $0x80
-GLOBL blocksBytes80<>(SB), RODATA|NOPTR, $1
 
 DATA blocksPick32<>+0(SB)/1, $0x00
 DATA blocksPick32<>+1(SB)/1, $0x00
@@ -3586,42 +5248,8 @@ DATA blocksPick32<>+62(SB)/1, $0x00
 DATA blocksPick32<>+63(SB)/1, $0x00
 GLOBL blocksPick32<>(SB), RODATA|NOPTR, $64
 
-DATA blocksRepeated8x00000043<>+0(SB)/1, $0x00
-DATA blocksRepeated8x00000043<>+1(SB)/1, $0x00
-DATA blocksRepeated8x00000043<>+2(SB)/1, $0x00
-DATA blocksRepeated8x00000043<>+3(SB)/1, $0x43
-DATA blocksRepeated8x00000043<>+4(SB)/1, $0x00
-DATA blocksRepeated8x00000043<>+5(SB)/1, $0x00
-DATA blocksRepeated8x00000043<>+6(SB)/1, $0x00
-DATA blocksRepeated8x00000043<>+7(SB)/1, $0x43
-DATA blocksRepeated8x00000043<>+8(SB)/1, $0x00
-DATA blocksRepeated8x00000043<>+9(SB)/1, $0x00
-DATA blocksRepeated8x00000043<>+10(SB)/1, $0x00
-DATA blocksRepeated8x00000043<>+11(SB)/1, $0x43
-DATA blocksRepeated8x00000043<>+12(SB)/1, $0x00
-DATA blocksRepeated8x00000043<>+13(SB)/1, $0x00
-DATA blocksRepeated8x00000043<>+14(SB)/1, $0x00
-DATA blocksRepeated8x00000043<>+15(SB)/1, $0x43
-DATA blocksRepeated8x00000043<>+16(SB)/1, $0x00
-DATA blocksRepeated8x00000043<>+17(SB)/1, $0x00
-DATA blocksRepeated8x00000043<>+18(SB)/1, $0x00
-DATA blocksRepeated8x00000043<>+19(SB)/1, $0x43
-DATA blocksRepeated8x00000043<>+20(SB)/1, $0x00
-DATA blocksRepeated8x00000043<>+21(SB)/1, $0x00
-DATA blocksRepeated8x00000043<>+22(SB)/1, $0x00
-DATA blocksRepeated8x00000043<>+23(SB)/1, $0x43
-DATA blocksRepeated8x00000043<>+24(SB)/1, $0x00
-DATA blocksRepeated8x00000043<>+25(SB)/1, $0x00
-DATA blocksRepeated8x00000043<>+26(SB)/1, $0x00
-DATA blocksRepeated8x00000043<>+27(SB)/1, $0x43
-DATA blocksRepeated8x00000043<>+28(SB)/1, $0x00
-DATA blocksRepeated8x00000043<>+29(SB)/1, $0x00
-DATA blocksRepeated8x00000043<>+30(SB)/1, $0x00
-DATA blocksRepeated8x00000043<>+31(SB)/1, $0x43
-GLOBL blocksRepeated8x00000043<>(SB), RODATA|NOPTR, $32
-
 // func rowsQ2KVNNI(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
-// Requires: AVX, AVX2, AVX512VL, AVX512VNNI, F16C, FMA3, MMX+
+// Requires: AVX, AVX2, AVXVNNI, F16C, FMA3, MMX+
 TEXT ·rowsQ2KVNNI(SB), NOSPLIT, $128-80
 	MOVQ         y+0(FP), AX
 	MOVQ         w+32(FP), CX
@@ -3680,7 +5308,7 @@ block:
 	VMOVDQU      16(BX), Y6
 	VPAND        Y0, Y6, Y7
 	VPXOR        Y8, Y8, Y8
-	VPDPBUSD     (SI), Y7, Y8
+	LONG         $0x504562c4; BYTE $0x06 // VPDPBUSD (SI), Y7, Y8
 	VCVTDQ2PS    Y8, Y8
 	VBROADCASTSD (SP), Y7
 	VPERMILPS    Y1, Y7, Y7
@@ -3688,7 +5316,7 @@ block:
 	VPSRLW       $0x02, Y6, Y7
 	VPAND        Y0, Y7, Y7
 	VPXOR        Y8, Y8, Y8
-	VPDPBUSD     32(SI), Y7, Y8
+	LONG         $0x504562c4; BYTE $0x46; BYTE $0x20 // VPDPBUSD 32(SI), Y7, Y8
 	VCVTDQ2PS    Y8, Y8
 	VBROADCASTSD 8(SP), Y7
 	VPERMILPS    Y1, Y7, Y7
@@ -3696,7 +5324,7 @@ block:
 	VPSRLW       $0x04, Y6, Y7
 	VPAND        Y0, Y7, Y7
 	VPXOR        Y8, Y8, Y8
-	VPDPBUSD     64(SI), Y7, Y8
+	LONG         $0x504562c4; BYTE $0x46; BYTE $0x40 // VPDPBUSD 64(SI), Y7, Y8
 	VCVTDQ2PS    Y8, Y8
 	VBROADCASTSD 16(SP), Y7
 	VPERMILPS    Y1, Y7, Y7
@@ -3704,7 +5332,7 @@ block:
 	VPSRLW       $0x06, Y6, Y6
 	VPAND        Y0, Y6, Y6
 	VPXOR        Y7, Y7, Y7
-	VPDPBUSD     96(SI), Y6, Y7
+	LONG         $0x504de2c4; BYTE $0x7e; BYTE $0x60 // VPDPBUSD 96(SI), Y6, Y7
 	VCVTDQ2PS    Y7, Y7
 	VBROADCASTSD 24(SP), Y6
 	VPERMILPS    Y1, Y6, Y6
@@ -3712,7 +5340,7 @@ block:
 	VMOVDQU      48(BX), Y6
 	VPAND        Y0, Y6, Y7
 	VPXOR        Y8, Y8, Y8
-	VPDPBUSD     128(SI), Y7, Y8
+	LONG         $0x504562c4; BYTE $0x86; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 128(SI), Y7, Y8
 	VCVTDQ2PS    Y8, Y8
 	VBROADCASTSD 32(SP), Y7
 	VPERMILPS    Y1, Y7, Y7
@@ -3720,7 +5348,7 @@ block:
 	VPSRLW       $0x02, Y6, Y7
 	VPAND        Y0, Y7, Y7
 	VPXOR        Y8, Y8, Y8
-	VPDPBUSD     160(SI), Y7, Y8
+	LONG         $0x504562c4; BYTE $0x86; BYTE $0xa0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 160(SI), Y7, Y8
 	VCVTDQ2PS    Y8, Y8
 	VBROADCASTSD 40(SP), Y7
 	VPERMILPS    Y1, Y7, Y7
@@ -3728,7 +5356,7 @@ block:
 	VPSRLW       $0x04, Y6, Y7
 	VPAND        Y0, Y7, Y7
 	VPXOR        Y8, Y8, Y8
-	VPDPBUSD     192(SI), Y7, Y8
+	LONG         $0x504562c4; BYTE $0x86; BYTE $0xc0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 192(SI), Y7, Y8
 	VCVTDQ2PS    Y8, Y8
 	VBROADCASTSD 48(SP), Y7
 	VPERMILPS    Y1, Y7, Y7
@@ -3736,7 +5364,7 @@ block:
 	VPSRLW       $0x06, Y6, Y6
 	VPAND        Y0, Y6, Y6
 	VPXOR        Y7, Y7, Y7
-	VPDPBUSD     224(SI), Y6, Y7
+	LONG         $0x504de2c4; BYTE $0xbe; BYTE $0xe0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 224(SI), Y6, Y7
 	VCVTDQ2PS    Y7, Y7
 	VBROADCASTSD 56(SP), Y6
 	VPERMILPS    Y1, Y6, Y6
@@ -3766,7 +5394,7 @@ block:
 	RET
 
 // func rowsQ3KVNNI(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
-// Requires: AVX, AVX2, AVX512VL, AVX512VNNI, F16C, FMA3, MMX+
+// Requires: AVX, AVX2, AVXVNNI, F16C, FMA3, MMX+
 TEXT ·rowsQ3KVNNI(SB), NOSPLIT, $128-80
 	MOVQ         y+0(FP), AX
 	MOVQ         w+32(FP), CX
@@ -3828,7 +5456,7 @@ block:
 	VPAND        blocksRepeated32x04<>+0(SB), Y9, Y9
 	VPOR         Y9, Y8, Y8
 	VPXOR        Y9, Y9, Y9
-	VPDPBUSD     (SI), Y8, Y9
+	LONG         $0x503d62c4; BYTE $0x0e // VPDPBUSD (SI), Y8, Y9
 	VCVTDQ2PS    Y9, Y9
 	VBROADCASTSD (SP), Y8
 	VPERMILPS    Y1, Y8, Y8
@@ -3839,7 +5467,7 @@ block:
 	VPAND        blocksRepeated32x04<>+0(SB), Y9, Y9
 	VPOR         Y9, Y8, Y8
 	VPXOR        Y9, Y9, Y9
-	VPDPBUSD     32(SI), Y8, Y9
+	LONG         $0x503d62c4; BYTE $0x4e; BYTE $0x20 // VPDPBUSD 32(SI), Y8, Y9
 	VCVTDQ2PS    Y9, Y9
 	VBROADCASTSD 8(SP), Y8
 	VPERMILPS    Y1, Y8, Y8
@@ -3849,7 +5477,7 @@ block:
 	VPAND        blocksRepeated32x04<>+0(SB), Y6, Y9
 	VPOR         Y9, Y8, Y8
 	VPXOR        Y9, Y9, Y9
-	VPDPBUSD     64(SI), Y8, Y9
+	LONG         $0x503d62c4; BYTE $0x4e; BYTE $0x40 // VPDPBUSD 64(SI), Y8, Y9
 	VCVTDQ2PS    Y9, Y9
 	VBROADCASTSD 16(SP), Y8
 	VPERMILPS    Y1, Y8, Y8
@@ -3860,7 +5488,7 @@ block:
 	VPAND        blocksRepeated32x04<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
 	VPXOR        Y8, Y8, Y8
-	VPDPBUSD     96(SI), Y7, Y8
+	LONG         $0x504562c4; BYTE $0x46; BYTE $0x60 // VPDPBUSD 96(SI), Y7, Y8
 	VCVTDQ2PS    Y8, Y8
 	VBROADCASTSD 24(SP), Y7
 	VPERMILPS    Y1, Y7, Y7
@@ -3871,7 +5499,7 @@ block:
 	VPAND        blocksRepeated32x04<>+0(SB), Y9, Y9
 	VPOR         Y9, Y8, Y8
 	VPXOR        Y9, Y9, Y9
-	VPDPBUSD     128(SI), Y8, Y9
+	LONG         $0x503d62c4; BYTE $0x8e; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 128(SI), Y8, Y9
 	VCVTDQ2PS    Y9, Y9
 	VBROADCASTSD 32(SP), Y8
 	VPERMILPS    Y1, Y8, Y8
@@ -3882,7 +5510,7 @@ block:
 	VPAND        blocksRepeated32x04<>+0(SB), Y9, Y9
 	VPOR         Y9, Y8, Y8
 	VPXOR        Y9, Y9, Y9
-	VPDPBUSD     160(SI), Y8, Y9
+	LONG         $0x503d62c4; BYTE $0x8e; BYTE $0xa0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 160(SI), Y8, Y9
 	VCVTDQ2PS    Y9, Y9
 	VBROADCASTSD 40(SP), Y8
 	VPERMILPS    Y1, Y8, Y8
@@ -3893,7 +5521,7 @@ block:
 	VPAND        blocksRepeated32x04<>+0(SB), Y9, Y9
 	VPOR         Y9, Y8, Y8
 	VPXOR        Y9, Y9, Y9
-	VPDPBUSD     192(SI), Y8, Y9
+	LONG         $0x503d62c4; BYTE $0x8e; BYTE $0xc0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 192(SI), Y8, Y9
 	VCVTDQ2PS    Y9, Y9
 	VBROADCASTSD 48(SP), Y8
 	VPERMILPS    Y1, Y8, Y8
@@ -3904,7 +5532,7 @@ block:
 	VPAND        blocksRepeated32x04<>+0(SB), Y6, Y6
 	VPOR         Y6, Y7, Y7
 	VPXOR        Y6, Y6, Y6
-	VPDPBUSD     224(SI), Y7, Y6
+	LONG         $0x5045e2c4; BYTE $0xb6; BYTE $0xe0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 224(SI), Y7, Y6
 	VCVTDQ2PS    Y6, Y6
 	VBROADCASTSD 56(SP), Y7
 	VPERMILPS    Y1, Y7, Y7
@@ -3935,7 +5563,7 @@ block:
 	RET
 
 // func rowsQ4KVNNI(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
-// Requires: AVX, AVX2, AVX512VL, AVX512VNNI, F16C, FMA3, MMX+
+// Requires: AVX, AVX2, AVXVNNI, F16C, FMA3, MMX+
 TEXT ·rowsQ4KVNNI(SB), NOSPLIT, $128-80
 	MOVQ         y+0(FP), AX
 	MOVQ         w+32(FP), CX
@@ -3985,56 +5613,56 @@ block:
 	VMOVDQU      16(BX), Y5
 	VPAND        Y0, Y5, Y6
 	VPXOR        Y7, Y7, Y7
-	VPDPBUSD     (SI), Y6, Y7
+	LONG         $0x504de2c4; BYTE $0x3e // VPDPBUSD (SI), Y6, Y7
 	VCVTDQ2PS    Y7, Y7
 	VBROADCASTSS (SP), Y6
 	VFMADD231PS  Y6, Y7, Y1
 	VPSRLW       $0x04, Y5, Y5
 	VPAND        Y0, Y5, Y5
 	VPXOR        Y6, Y6, Y6
-	VPDPBUSD     32(SI), Y5, Y6
+	LONG         $0x5055e2c4; BYTE $0x76; BYTE $0x20 // VPDPBUSD 32(SI), Y5, Y6
 	VCVTDQ2PS    Y6, Y6
 	VBROADCASTSS 4(SP), Y5
 	VFMADD231PS  Y5, Y6, Y2
 	VMOVDQU      48(BX), Y5
 	VPAND        Y0, Y5, Y6
 	VPXOR        Y7, Y7, Y7
-	VPDPBUSD     64(SI), Y6, Y7
+	LONG         $0x504de2c4; BYTE $0x7e; BYTE $0x40 // VPDPBUSD 64(SI), Y6, Y7
 	VCVTDQ2PS    Y7, Y7
 	VBROADCASTSS 8(SP), Y6
 	VFMADD231PS  Y6, Y7, Y3
 	VPSRLW       $0x04, Y5, Y5
 	VPAND        Y0, Y5, Y5
 	VPXOR        Y6, Y6, Y6
-	VPDPBUSD     96(SI), Y5, Y6
+	LONG         $0x5055e2c4; BYTE $0x76; BYTE $0x60 // VPDPBUSD 96(SI), Y5, Y6
 	VCVTDQ2PS    Y6, Y6
 	VBROADCASTSS 12(SP), Y5
 	VFMADD231PS  Y5, Y6, Y4
 	VMOVDQU      80(BX), Y5
 	VPAND        Y0, Y5, Y6
 	VPXOR        Y7, Y7, Y7
-	VPDPBUSD     128(SI), Y6, Y7
+	LONG         $0x504de2c4; BYTE $0xbe; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 128(SI), Y6, Y7
 	VCVTDQ2PS    Y7, Y7
 	VBROADCASTSS 16(SP), Y6
 	VFMADD231PS  Y6, Y7, Y1
 	VPSRLW       $0x04, Y5, Y5
 	VPAND        Y0, Y5, Y5
 	VPXOR        Y6, Y6, Y6
-	VPDPBUSD     160(SI), Y5, Y6
+	LONG         $0x5055e2c4; BYTE $0xb6; BYTE $0xa0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 160(SI), Y5, Y6
 	VCVTDQ2PS    Y6, Y6
 	VBROADCASTSS 20(SP), Y5
 	VFMADD231PS  Y5, Y6, Y2
 	VMOVDQU      112(BX), Y5
 	VPAND        Y0, Y5, Y6
 	VPXOR        Y7, Y7, Y7
-	VPDPBUSD     192(SI), Y6, Y7
+	LONG         $0x504de2c4; BYTE $0xbe; BYTE $0xc0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 192(SI), Y6, Y7
 	VCVTDQ2PS    Y7, Y7
 	VBROADCASTSS 24(SP), Y6
 	VFMADD231PS  Y6, Y7, Y3
 	VPSRLW       $0x04, Y5, Y5
 	VPAND        Y0, Y5, Y5
 	VPXOR        Y6, Y6, Y6
-	VPDPBUSD     224(SI), Y5, Y6
+	LONG         $0x5055e2c4; BYTE $0xb6; BYTE $0xe0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 224(SI), Y5, Y6
 	VCVTDQ2PS    Y6, Y6
 	VBROADCASTSS 28(SP), Y5
 	VFMADD231PS  Y5, Y6, Y4
@@ -4062,7 +5690,7 @@ block:
 	RET
 
 // func rowsQ5KVNNI(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
-// Requires: AVX, AVX2, AVX512VL, AVX512VNNI, F16C, FMA3, MMX+
+// Requires: AVX, AVX2, AVXVNNI, F16C, FMA3, MMX+
 TEXT ·rowsQ5KVNNI(SB), NOSPLIT, $128-80
 	MOVQ         y+0(FP), AX
 	MOVQ         w+32(FP), CX
@@ -4116,7 +5744,7 @@ block:
 	VPAND        blocksRepeated32x10<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
 	VPXOR        Y8, Y8, Y8
-	VPDPBUSD     (SI), Y7, Y8
+	LONG         $0x504562c4; BYTE $0x06 // VPDPBUSD (SI), Y7, Y8
 	VCVTDQ2PS    Y8, Y8
 	VBROADCASTSS (SP), Y7
 	VFMADD231PS  Y7, Y8, Y1
@@ -4126,7 +5754,7 @@ block:
 	VPAND        blocksRepeated32x10<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
 	VPXOR        Y7, Y7, Y7
-	VPDPBUSD     32(SI), Y6, Y7
+	LONG         $0x504de2c4; BYTE $0x7e; BYTE $0x20 // VPDPBUSD 32(SI), Y6, Y7
 	VCVTDQ2PS    Y7, Y7
 	VBROADCASTSS 4(SP), Y6
 	VFMADD231PS  Y6, Y7, Y2
@@ -4136,7 +5764,7 @@ block:
 	VPAND        blocksRepeated32x10<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
 	VPXOR        Y8, Y8, Y8
-	VPDPBUSD     64(SI), Y7, Y8
+	LONG         $0x504562c4; BYTE $0x46; BYTE $0x40 // VPDPBUSD 64(SI), Y7, Y8
 	VCVTDQ2PS    Y8, Y8
 	VBROADCASTSS 8(SP), Y7
 	VFMADD231PS  Y7, Y8, Y3
@@ -4146,7 +5774,7 @@ block:
 	VPAND        blocksRepeated32x10<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
 	VPXOR        Y7, Y7, Y7
-	VPDPBUSD     96(SI), Y6, Y7
+	LONG         $0x504de2c4; BYTE $0x7e; BYTE $0x60 // VPDPBUSD 96(SI), Y6, Y7
 	VCVTDQ2PS    Y7, Y7
 	VBROADCASTSS 12(SP), Y6
 	VFMADD231PS  Y6, Y7, Y4
@@ -4155,7 +5783,7 @@ block:
 	VPAND        blocksRepeated32x10<>+0(SB), Y5, Y8
 	VPOR         Y8, Y7, Y7
 	VPXOR        Y8, Y8, Y8
-	VPDPBUSD     128(SI), Y7, Y8
+	LONG         $0x504562c4; BYTE $0x86; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 128(SI), Y7, Y8
 	VCVTDQ2PS    Y8, Y8
 	VBROADCASTSS 16(SP), Y7
 	VFMADD231PS  Y7, Y8, Y1
@@ -4165,7 +5793,7 @@ block:
 	VPAND        blocksRepeated32x10<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
 	VPXOR        Y7, Y7, Y7
-	VPDPBUSD     160(SI), Y6, Y7
+	LONG         $0x504de2c4; BYTE $0xbe; BYTE $0xa0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 160(SI), Y6, Y7
 	VCVTDQ2PS    Y7, Y7
 	VBROADCASTSS 20(SP), Y6
 	VFMADD231PS  Y6, Y7, Y2
@@ -4175,7 +5803,7 @@ block:
 	VPAND        blocksRepeated32x10<>+0(SB), Y8, Y8
 	VPOR         Y8, Y7, Y7
 	VPXOR        Y8, Y8, Y8
-	VPDPBUSD     192(SI), Y7, Y8
+	LONG         $0x504562c4; BYTE $0x86; BYTE $0xc0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 192(SI), Y7, Y8
 	VCVTDQ2PS    Y8, Y8
 	VBROADCASTSS 24(SP), Y7
 	VFMADD231PS  Y7, Y8, Y3
@@ -4185,7 +5813,7 @@ block:
 	VPAND        blocksRepeated32x10<>+0(SB), Y5, Y5
 	VPOR         Y5, Y6, Y6
 	VPXOR        Y5, Y5, Y5
-	VPDPBUSD     224(SI), Y6, Y5
+	LONG         $0x504de2c4; BYTE $0xae; BYTE $0xe0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 224(SI), Y6, Y5
 	VCVTDQ2PS    Y5, Y5
 	VBROADCASTSS 28(SP), Y6
 	VFMADD231PS  Y6, Y5, Y4
@@ -10688,6 +12316,249 @@ chunk:
 	VZEROUPPER
 	RET
 
+// func products32x1AVXVNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
+// Requires: AVX, AVX2, AVXVNNI, FMA3
+TEXT ·products32x1AVXVNNI(SB), NOSPLIT, $0-104
+	MOVQ         sums+0(FP), AX
+	MOVQ         stride+64(FP), CX
+	MOVQ         factor+32(FP), CX
+	VBROADCASTSS (CX), Y0
+
+row:
+	MOVQ  q+8(FP), CX
+	MOVQ  a+16(FP), DX
+	MOVQ  least+24(FP), BX
+	MOVQ  x+40(FP), SI
+	MOVQ  scale+48(FP), DI
+	MOVQ  sum+56(FP), R8
+	MOVQ  n+72(FP), R9
+	VPXOR Y1, Y1, Y1
+	TESTQ R9, R9
+	JE    rest
+
+chunk:
+	VMOVDQU      (CX), Y2
+	VPXOR        Y3, Y3, Y3
+	LONG         $0x506de2c4; BYTE $0x1e // VPDPBUSD (SI), Y2, Y3
+	VMOVDQU      64(CX), Y2
+	LONG         $0x506de2c4; BYTE $0x5e; BYTE $0x40 // VPDPBUSD 64(SI), Y2, Y3
+	VMOVDQU      128(CX), Y2
+	LONG         $0x506de2c4; BYTE $0x9e; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 128(SI), Y2, Y3
+	VMOVDQU      192(CX), Y2
+	LONG         $0x506de2c4; BYTE $0x9e; BYTE $0xc0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 192(SI), Y2, Y3
+	VMOVDQU      256(CX), Y2
+	LONG         $0x506de2c4; BYTE $0x9e; BYTE $0x00; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 256(SI), Y2, Y3
+	VMOVDQU      320(CX), Y2
+	LONG         $0x506de2c4; BYTE $0x9e; BYTE $0x40; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 320(SI), Y2, Y3
+	VMOVDQU      384(CX), Y2
+	LONG         $0x506de2c4; BYTE $0x9e; BYTE $0x80; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 384(SI), Y2, Y3
+	VMOVDQU      448(CX), Y2
+	LONG         $0x506de2c4; BYTE $0x9e; BYTE $0xc0; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 448(SI), Y2, Y3
+	VMOVUPS      (DX), Y2
+	VMOVUPS      (BX), Y4
+	VMULPS       Y0, Y4, Y4
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       (DI), Y2, Y2
+	VFMADD231PS  Y2, Y3, Y1
+	VFNMADD231PS (R8), Y4, Y1
+	VMOVDQU      32(CX), Y2
+	VPXOR        Y3, Y3, Y3
+	LONG         $0x506de2c4; BYTE $0x5e; BYTE $0x20 // VPDPBUSD 32(SI), Y2, Y3
+	VMOVDQU      96(CX), Y2
+	LONG         $0x506de2c4; BYTE $0x5e; BYTE $0x60 // VPDPBUSD 96(SI), Y2, Y3
+	VMOVDQU      160(CX), Y2
+	LONG         $0x506de2c4; BYTE $0x9e; BYTE $0xa0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 160(SI), Y2, Y3
+	VMOVDQU      224(CX), Y2
+	LONG         $0x506de2c4; BYTE $0x9e; BYTE $0xe0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 224(SI), Y2, Y3
+	VMOVDQU      288(CX), Y2
+	LONG         $0x506de2c4; BYTE $0x9e; BYTE $0x20; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 288(SI), Y2, Y3
+	VMOVDQU      352(CX), Y2
+	LONG         $0x506de2c4; BYTE $0x9e; BYTE $0x60; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 352(SI), Y2, Y3
+	VMOVDQU      416(CX), Y2
+	LONG         $0x506de2c4; BYTE $0x9e; BYTE $0xa0; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 416(SI), Y2, Y3
+	VMOVDQU      480(CX), Y2
+	LONG         $0x506de2c4; BYTE $0x9e; BYTE $0xe0; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 480(SI), Y2, Y3
+	VMOVUPS      32(DX), Y2
+	VMOVUPS      32(BX), Y4
+	VMULPS       Y0, Y4, Y4
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       32(DI), Y2, Y2
+	VFMADD231PS  Y2, Y3, Y1
+	VFNMADD231PS 32(R8), Y4, Y1
+	ADDQ         $0x00000200, CX
+	ADDQ         $0x00000200, SI
+	ADDQ         $0x40, DI
+	ADDQ         $0x00000040, DX
+	ADDQ         $0x00000040, BX
+	ADDQ         $0x00000040, R8
+	DECQ         R9
+	JNE          chunk
+
+rest:
+	MOVQ         rest+96(FP), R9
+	TESTQ        R9, R9
+	JE           done
+	VMULPS       (BX), Y0, Y2
+	VFNMADD231PS (R8), Y2, Y1
+
+group:
+	VMOVDQU      (CX), Y3
+	VBROADCASTSS (DX), Y2
+	VPXOR        Y4, Y4, Y4
+	LONG         $0x5065e2c4; BYTE $0x26 // VPDPBUSD (SI), Y3, Y4
+	VBROADCASTSS (DI), Y3
+	VMULPS       Y2, Y3, Y3
+	VCVTDQ2PS    Y4, Y4
+	VFMADD231PS  Y3, Y4, Y1
+	ADDQ         $0x20, CX
+	ADDQ         $0x20, SI
+	ADDQ         $0x04, DX
+	ADDQ         $0x04, DI
+	SUBQ         $0x01, R9
+	JG           group
+
+done:
+	VEXTRACTF128 $0x01, Y1, X2
+	VADDPS       X2, X1, X1
+	VMOVHLPS     X1, X1, X2
+	VADDPS       X2, X1, X1
+	VMOVSHDUP    X1, X2
+	VADDSS       X2, X1, X1
+	VMOVSS       X1, (AX)
+	ADDQ         $0x20, AX
+	MOVQ         apart+88(FP), CX
+	ADDQ         CX, q+8(FP)
+	ADDQ         CX, a+16(FP)
+	ADDQ         CX, least+24(FP)
+	DECQ         weights+80(FP)
+	JNE          row
+	VZEROUPPER
+	RET
+
+// func products16x1AVXVNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
+// Requires: AVX, AVX2, AVXVNNI, FMA3
+TEXT ·products16x1AVXVNNI(SB), NOSPLIT, $0-104
+	MOVQ         sums+0(FP), AX
+	MOVQ         stride+64(FP), CX
+	MOVQ         factor+32(FP), CX
+	VBROADCASTSS (CX), Y0
+
+row:
+	MOVQ  q+8(FP), CX
+	MOVQ  a+16(FP), DX
+	MOVQ  least+24(FP), BX
+	MOVQ  x+40(FP), SI
+	MOVQ  scale+48(FP), DI
+	MOVQ  sum+56(FP), R8
+	MOVQ  n+72(FP), R9
+	VPXOR Y1, Y1, Y1
+
+chunk:
+	VMOVDQU      (CX), Y2
+	VPXOR        Y3, Y3, Y3
+	LONG         $0x506de2c4; BYTE $0x1e // VPDPBUSD (SI), Y2, Y3
+	VMOVDQU      64(CX), Y2
+	LONG         $0x506de2c4; BYTE $0x5e; BYTE $0x40 // VPDPBUSD 64(SI), Y2, Y3
+	VMOVDQU      128(CX), Y2
+	LONG         $0x506de2c4; BYTE $0x9e; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 128(SI), Y2, Y3
+	VMOVDQU      192(CX), Y2
+	LONG         $0x506de2c4; BYTE $0x9e; BYTE $0xc0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 192(SI), Y2, Y3
+	VMOVUPS      (DX), Y2
+	VSHUFPS      $0x88, 32(DX), Y2, Y2
+	VPERMPD      $0xd8, Y2, Y2
+	VMOVUPS      (BX), Y4
+	VSHUFPS      $0x88, 32(BX), Y4, Y4
+	VPERMPD      $0xd8, Y4, Y4
+	VMULPS       Y0, Y4, Y4
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       (DI), Y2, Y2
+	VFMADD231PS  Y2, Y3, Y1
+	VFNMADD231PS (R8), Y4, Y1
+	VMOVDQU      256(CX), Y2
+	VPXOR        Y3, Y3, Y3
+	LONG         $0x506de2c4; BYTE $0x9e; BYTE $0x00; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 256(SI), Y2, Y3
+	VMOVDQU      320(CX), Y2
+	LONG         $0x506de2c4; BYTE $0x9e; BYTE $0x40; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 320(SI), Y2, Y3
+	VMOVDQU      384(CX), Y2
+	LONG         $0x506de2c4; BYTE $0x9e; BYTE $0x80; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 384(SI), Y2, Y3
+	VMOVDQU      448(CX), Y2
+	LONG         $0x506de2c4; BYTE $0x9e; BYTE $0xc0; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 448(SI), Y2, Y3
+	VMOVUPS      (DX), Y2
+	VSHUFPS      $0xdd, 32(DX), Y2, Y2
+	VPERMPD      $0xd8, Y2, Y2
+	VMOVUPS      (BX), Y4
+	VSHUFPS      $0xdd, 32(BX), Y4, Y4
+	VPERMPD      $0xd8, Y4, Y4
+	VMULPS       Y0, Y4, Y4
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       (DI), Y2, Y2
+	VFMADD231PS  Y2, Y3, Y1
+	VFNMADD231PS 64(R8), Y4, Y1
+	VMOVDQU      32(CX), Y2
+	VPXOR        Y3, Y3, Y3
+	LONG         $0x506de2c4; BYTE $0x5e; BYTE $0x20 // VPDPBUSD 32(SI), Y2, Y3
+	VMOVDQU      96(CX), Y2
+	LONG         $0x506de2c4; BYTE $0x5e; BYTE $0x60 // VPDPBUSD 96(SI), Y2, Y3
+	VMOVDQU      160(CX), Y2
+	LONG         $0x506de2c4; BYTE $0x9e; BYTE $0xa0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 160(SI), Y2, Y3
+	VMOVDQU      224(CX), Y2
+	LONG         $0x506de2c4; BYTE $0x9e; BYTE $0xe0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 224(SI), Y2, Y3
+	VMOVUPS      64(DX), Y2
+	VSHUFPS      $0x88, 96(DX), Y2, Y2
+	VPERMPD      $0xd8, Y2, Y2
+	VMOVUPS      64(BX), Y4
+	VSHUFPS      $0x88, 96(BX), Y4, Y4
+	VPERMPD      $0xd8, Y4, Y4
+	VMULPS       Y0, Y4, Y4
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       32(DI), Y2, Y2
+	VFMADD231PS  Y2, Y3, Y1
+	VFNMADD231PS 32(R8), Y4, Y1
+	VMOVDQU      288(CX), Y2
+	VPXOR        Y3, Y3, Y3
+	LONG         $0x506de2c4; BYTE $0x9e; BYTE $0x20; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 288(SI), Y2, Y3
+	VMOVDQU      352(CX), Y2
+	LONG         $0x506de2c4; BYTE $0x9e; BYTE $0x60; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 352(SI), Y2, Y3
+	VMOVDQU      416(CX), Y2
+	LONG         $0x506de2c4; BYTE $0x9e; BYTE $0xa0; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 416(SI), Y2, Y3
+	VMOVDQU      480(CX), Y2
+	LONG         $0x506de2c4; BYTE $0x9e; BYTE $0xe0; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 480(SI), Y2, Y3
+	VMOVUPS      64(DX), Y2
+	VSHUFPS      $0xdd, 96(DX), Y2, Y2
+	VPERMPD      $0xd8, Y2, Y2
+	VMOVUPS      64(BX), Y4
+	VSHUFPS      $0xdd, 96(BX), Y4, Y4
+	VPERMPD      $0xd8, Y4, Y4
+	VMULPS       Y0, Y4, Y4
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       32(DI), Y2, Y2
+	VFMADD231PS  Y2, Y3, Y1
+	VFNMADD231PS 96(R8), Y4, Y1
+	ADDQ         $0x00000200, CX
+	ADDQ         $0x00000200, SI
+	ADDQ         $0x40, DI
+	ADDQ         $0x00000080, DX
+	ADDQ         $0x00000080, BX
+	ADDQ         $0x00000080, R8
+	DECQ         R9
+	JNE          chunk
+	VEXTRACTF128 $0x01, Y1, X2
+	VADDPS       X2, X1, X1
+	VMOVHLPS     X1, X1, X2
+	VADDPS       X2, X1, X1
+	VMOVSHDUP    X1, X2
+	VADDSS       X2, X1, X1
+	VMOVSS       X1, (AX)
+	ADDQ         $0x20, AX
+	MOVQ         apart+88(FP), CX
+	ADDQ         CX, q+8(FP)
+	ADDQ         CX, a+16(FP)
+	ADDQ         CX, least+24(FP)
+	DECQ         weights+80(FP)
+	JNE          row
+	VZEROUPPER
+	RET
+
 // func productsSignedx1AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·productsSignedx1AVX2(SB), NOSPLIT, $0-104
@@ -11516,6 +13387,334 @@ chunk:
 	VMOVSHDUP    X3, X2
 	VADDSS       X2, X3, X3
 	VMOVSS       X3, 4(AX)
+	ADDQ         $0x20, AX
+	MOVQ         apart+88(FP), DX
+	ADDQ         DX, q+8(FP)
+	ADDQ         DX, a+16(FP)
+	ADDQ         DX, least+24(FP)
+	DECQ         weights+80(FP)
+	JNE          row
+	VZEROUPPER
+	RET
+
+// func products32x2AVXVNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
+// Requires: AVX, AVX2, AVXVNNI, FMA3
+TEXT ·products32x2AVXVNNI(SB), NOSPLIT, $0-104
+	MOVQ         sums+0(FP), AX
+	MOVQ         stride+64(FP), CX
+	MOVQ         factor+32(FP), DX
+	VBROADCASTSS (DX), Y0
+
+row:
+	MOVQ  q+8(FP), DX
+	MOVQ  a+16(FP), BX
+	MOVQ  least+24(FP), SI
+	MOVQ  x+40(FP), DI
+	MOVQ  scale+48(FP), R8
+	MOVQ  sum+56(FP), R9
+	MOVQ  n+72(FP), R10
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	TESTQ R10, R10
+	JE    rest
+
+chunk:
+	VMOVDQU      (DX), Y3
+	VPXOR        Y4, Y4, Y4
+	LONG         $0x5065e2c4; BYTE $0x27 // VPDPBUSD (DI), Y3, Y4
+	VPXOR        Y5, Y5, Y5
+	LONG         $0x5065e2c4; BYTE $0x2c; BYTE $0x0f // VPDPBUSD (DI)(CX*1), Y3, Y5
+	VMOVDQU      64(DX), Y3
+	LONG         $0x5065e2c4; BYTE $0x67; BYTE $0x40 // VPDPBUSD 64(DI), Y3, Y4
+	LONG         $0x5065e2c4; BYTE $0x6c; BYTE $0x0f; BYTE $0x40 // VPDPBUSD 64(DI)(CX*1), Y3, Y5
+	VMOVDQU      128(DX), Y3
+	LONG         $0x5065e2c4; BYTE $0xa7; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 128(DI), Y3, Y4
+	LONG         $0x5065e2c4; BYTE $0xac; BYTE $0x0f; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 128(DI)(CX*1), Y3, Y5
+	VMOVDQU      192(DX), Y3
+	LONG         $0x5065e2c4; BYTE $0xa7; BYTE $0xc0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 192(DI), Y3, Y4
+	LONG         $0x5065e2c4; BYTE $0xac; BYTE $0x0f; BYTE $0xc0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 192(DI)(CX*1), Y3, Y5
+	VMOVDQU      256(DX), Y3
+	LONG         $0x5065e2c4; BYTE $0xa7; BYTE $0x00; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 256(DI), Y3, Y4
+	LONG         $0x5065e2c4; BYTE $0xac; BYTE $0x0f; BYTE $0x00; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 256(DI)(CX*1), Y3, Y5
+	VMOVDQU      320(DX), Y3
+	LONG         $0x5065e2c4; BYTE $0xa7; BYTE $0x40; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 320(DI), Y3, Y4
+	LONG         $0x5065e2c4; BYTE $0xac; BYTE $0x0f; BYTE $0x40; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 320(DI)(CX*1), Y3, Y5
+	VMOVDQU      384(DX), Y3
+	LONG         $0x5065e2c4; BYTE $0xa7; BYTE $0x80; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 384(DI), Y3, Y4
+	LONG         $0x5065e2c4; BYTE $0xac; BYTE $0x0f; BYTE $0x80; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 384(DI)(CX*1), Y3, Y5
+	VMOVDQU      448(DX), Y3
+	LONG         $0x5065e2c4; BYTE $0xa7; BYTE $0xc0; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 448(DI), Y3, Y4
+	LONG         $0x5065e2c4; BYTE $0xac; BYTE $0x0f; BYTE $0xc0; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 448(DI)(CX*1), Y3, Y5
+	VMOVUPS      (BX), Y3
+	VMOVUPS      (SI), Y6
+	VMULPS       Y0, Y6, Y6
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       (R8), Y3, Y7
+	VFMADD231PS  Y7, Y4, Y1
+	VFNMADD231PS (R9), Y6, Y1
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       (R8)(CX*1), Y3, Y3
+	VFMADD231PS  Y3, Y5, Y2
+	VFNMADD231PS (R9)(CX*1), Y6, Y2
+	VMOVDQU      32(DX), Y3
+	VPXOR        Y4, Y4, Y4
+	LONG         $0x5065e2c4; BYTE $0x67; BYTE $0x20 // VPDPBUSD 32(DI), Y3, Y4
+	VPXOR        Y5, Y5, Y5
+	LONG         $0x5065e2c4; BYTE $0x6c; BYTE $0x0f; BYTE $0x20 // VPDPBUSD 32(DI)(CX*1), Y3, Y5
+	VMOVDQU      96(DX), Y3
+	LONG         $0x5065e2c4; BYTE $0x67; BYTE $0x60 // VPDPBUSD 96(DI), Y3, Y4
+	LONG         $0x5065e2c4; BYTE $0x6c; BYTE $0x0f; BYTE $0x60 // VPDPBUSD 96(DI)(CX*1), Y3, Y5
+	VMOVDQU      160(DX), Y3
+	LONG         $0x5065e2c4; BYTE $0xa7; BYTE $0xa0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 160(DI), Y3, Y4
+	LONG         $0x5065e2c4; BYTE $0xac; BYTE $0x0f; BYTE $0xa0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 160(DI)(CX*1), Y3, Y5
+	VMOVDQU      224(DX), Y3
+	LONG         $0x5065e2c4; BYTE $0xa7; BYTE $0xe0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 224(DI), Y3, Y4
+	LONG         $0x5065e2c4; BYTE $0xac; BYTE $0x0f; BYTE $0xe0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 224(DI)(CX*1), Y3, Y5
+	VMOVDQU      288(DX), Y3
+	LONG         $0x5065e2c4; BYTE $0xa7; BYTE $0x20; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 288(DI), Y3, Y4
+	LONG         $0x5065e2c4; BYTE $0xac; BYTE $0x0f; BYTE $0x20; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 288(DI)(CX*1), Y3, Y5
+	VMOVDQU      352(DX), Y3
+	LONG         $0x5065e2c4; BYTE $0xa7; BYTE $0x60; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 352(DI), Y3, Y4
+	LONG         $0x5065e2c4; BYTE $0xac; BYTE $0x0f; BYTE $0x60; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 352(DI)(CX*1), Y3, Y5
+	VMOVDQU      416(DX), Y3
+	LONG         $0x5065e2c4; BYTE $0xa7; BYTE $0xa0; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 416(DI), Y3, Y4
+	LONG         $0x5065e2c4; BYTE $0xac; BYTE $0x0f; BYTE $0xa0; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 416(DI)(CX*1), Y3, Y5
+	VMOVDQU      480(DX), Y3
+	LONG         $0x5065e2c4; BYTE $0xa7; BYTE $0xe0; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 480(DI), Y3, Y4
+	LONG         $0x5065e2c4; BYTE $0xac; BYTE $0x0f; BYTE $0xe0; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 480(DI)(CX*1), Y3, Y5
+	VMOVUPS      32(BX), Y3
+	VMOVUPS      32(SI), Y6
+	VMULPS       Y0, Y6, Y6
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       32(R8), Y3, Y7
+	VFMADD231PS  Y7, Y4, Y1
+	VFNMADD231PS 32(R9), Y6, Y1
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       32(R8)(CX*1), Y3, Y3
+	VFMADD231PS  Y3, Y5, Y2
+	VFNMADD231PS 32(R9)(CX*1), Y6, Y2
+	ADDQ         $0x00000200, DX
+	ADDQ         $0x00000200, DI
+	ADDQ         $0x40, R8
+	ADDQ         $0x00000040, BX
+	ADDQ         $0x00000040, SI
+	ADDQ         $0x00000040, R9
+	DECQ         R10
+	JNE          chunk
+
+rest:
+	MOVQ         rest+96(FP), R10
+	TESTQ        R10, R10
+	JE           done
+	VMULPS       (SI), Y0, Y3
+	VFNMADD231PS (R9), Y3, Y1
+	VFNMADD231PS (R9)(CX*1), Y3, Y2
+
+group:
+	VMOVDQU      (DX), Y4
+	VBROADCASTSS (BX), Y3
+	VPXOR        Y5, Y5, Y5
+	LONG         $0x505de2c4; BYTE $0x2f // VPDPBUSD (DI), Y4, Y5
+	VBROADCASTSS (R8), Y6
+	VMULPS       Y3, Y6, Y6
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y6, Y5, Y1
+	VPXOR        Y5, Y5, Y5
+	LONG         $0x505de2c4; BYTE $0x2c; BYTE $0x0f // VPDPBUSD (DI)(CX*1), Y4, Y5
+	VBROADCASTSS (R8)(CX*1), Y4
+	VMULPS       Y3, Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y4, Y5, Y2
+	ADDQ         $0x20, DX
+	ADDQ         $0x20, DI
+	ADDQ         $0x04, BX
+	ADDQ         $0x04, R8
+	SUBQ         $0x01, R10
+	JG           group
+
+done:
+	VEXTRACTF128 $0x01, Y1, X3
+	VADDPS       X3, X1, X1
+	VMOVHLPS     X1, X1, X3
+	VADDPS       X3, X1, X1
+	VMOVSHDUP    X1, X3
+	VADDSS       X3, X1, X1
+	VMOVSS       X1, (AX)
+	VEXTRACTF128 $0x01, Y2, X1
+	VADDPS       X1, X2, X2
+	VMOVHLPS     X2, X2, X1
+	VADDPS       X1, X2, X2
+	VMOVSHDUP    X2, X1
+	VADDSS       X1, X2, X2
+	VMOVSS       X2, 4(AX)
+	ADDQ         $0x20, AX
+	MOVQ         apart+88(FP), DX
+	ADDQ         DX, q+8(FP)
+	ADDQ         DX, a+16(FP)
+	ADDQ         DX, least+24(FP)
+	DECQ         weights+80(FP)
+	JNE          row
+	VZEROUPPER
+	RET
+
+// func products16x2AVXVNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
+// Requires: AVX, AVX2, AVXVNNI, FMA3
+TEXT ·products16x2AVXVNNI(SB), NOSPLIT, $0-104
+	MOVQ         sums+0(FP), AX
+	MOVQ         stride+64(FP), CX
+	MOVQ         factor+32(FP), DX
+	VBROADCASTSS (DX), Y0
+
+row:
+	MOVQ  q+8(FP), DX
+	MOVQ  a+16(FP), BX
+	MOVQ  least+24(FP), SI
+	MOVQ  x+40(FP), DI
+	MOVQ  scale+48(FP), R8
+	MOVQ  sum+56(FP), R9
+	MOVQ  n+72(FP), R10
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+
+chunk:
+	VMOVDQU      (DX), Y3
+	VPXOR        Y4, Y4, Y4
+	LONG         $0x5065e2c4; BYTE $0x27 // VPDPBUSD (DI), Y3, Y4
+	VPXOR        Y5, Y5, Y5
+	LONG         $0x5065e2c4; BYTE $0x2c; BYTE $0x0f // VPDPBUSD (DI)(CX*1), Y3, Y5
+	VMOVDQU      64(DX), Y3
+	LONG         $0x5065e2c4; BYTE $0x67; BYTE $0x40 // VPDPBUSD 64(DI), Y3, Y4
+	LONG         $0x5065e2c4; BYTE $0x6c; BYTE $0x0f; BYTE $0x40 // VPDPBUSD 64(DI)(CX*1), Y3, Y5
+	VMOVDQU      128(DX), Y3
+	LONG         $0x5065e2c4; BYTE $0xa7; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 128(DI), Y3, Y4
+	LONG         $0x5065e2c4; BYTE $0xac; BYTE $0x0f; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 128(DI)(CX*1), Y3, Y5
+	VMOVDQU      192(DX), Y3
+	LONG         $0x5065e2c4; BYTE $0xa7; BYTE $0xc0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 192(DI), Y3, Y4
+	LONG         $0x5065e2c4; BYTE $0xac; BYTE $0x0f; BYTE $0xc0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 192(DI)(CX*1), Y3, Y5
+	VMOVUPS      (BX), Y3
+	VSHUFPS      $0x88, 32(BX), Y3, Y3
+	VPERMPD      $0xd8, Y3, Y3
+	VMOVUPS      (SI), Y6
+	VSHUFPS      $0x88, 32(SI), Y6, Y6
+	VPERMPD      $0xd8, Y6, Y6
+	VMULPS       Y0, Y6, Y6
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       (R8), Y3, Y7
+	VFMADD231PS  Y7, Y4, Y1
+	VFNMADD231PS (R9), Y6, Y1
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       (R8)(CX*1), Y3, Y3
+	VFMADD231PS  Y3, Y5, Y2
+	VFNMADD231PS (R9)(CX*1), Y6, Y2
+	VMOVDQU      256(DX), Y3
+	VPXOR        Y4, Y4, Y4
+	LONG         $0x5065e2c4; BYTE $0xa7; BYTE $0x00; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 256(DI), Y3, Y4
+	VPXOR        Y5, Y5, Y5
+	LONG         $0x5065e2c4; BYTE $0xac; BYTE $0x0f; BYTE $0x00; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 256(DI)(CX*1), Y3, Y5
+	VMOVDQU      320(DX), Y3
+	LONG         $0x5065e2c4; BYTE $0xa7; BYTE $0x40; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 320(DI), Y3, Y4
+	LONG         $0x5065e2c4; BYTE $0xac; BYTE $0x0f; BYTE $0x40; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 320(DI)(CX*1), Y3, Y5
+	VMOVDQU      384(DX), Y3
+	LONG         $0x5065e2c4; BYTE $0xa7; BYTE $0x80; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 384(DI), Y3, Y4
+	LONG         $0x5065e2c4; BYTE $0xac; BYTE $0x0f; BYTE $0x80; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 384(DI)(CX*1), Y3, Y5
+	VMOVDQU      448(DX), Y3
+	LONG         $0x5065e2c4; BYTE $0xa7; BYTE $0xc0; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 448(DI), Y3, Y4
+	LONG         $0x5065e2c4; BYTE $0xac; BYTE $0x0f; BYTE $0xc0; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 448(DI)(CX*1), Y3, Y5
+	VMOVUPS      (BX), Y3
+	VSHUFPS      $0xdd, 32(BX), Y3, Y3
+	VPERMPD      $0xd8, Y3, Y3
+	VMOVUPS      (SI), Y6
+	VSHUFPS      $0xdd, 32(SI), Y6, Y6
+	VPERMPD      $0xd8, Y6, Y6
+	VMULPS       Y0, Y6, Y6
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       (R8), Y3, Y7
+	VFMADD231PS  Y7, Y4, Y1
+	VFNMADD231PS 64(R9), Y6, Y1
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       (R8)(CX*1), Y3, Y3
+	VFMADD231PS  Y3, Y5, Y2
+	VFNMADD231PS 64(R9)(CX*1), Y6, Y2
+	VMOVDQU      32(DX), Y3
+	VPXOR        Y4, Y4, Y4
+	LONG         $0x5065e2c4; BYTE $0x67; BYTE $0x20 // VPDPBUSD 32(DI), Y3, Y4
+	VPXOR        Y5, Y5, Y5
+	LONG         $0x5065e2c4; BYTE $0x6c; BYTE $0x0f; BYTE $0x20 // VPDPBUSD 32(DI)(CX*1), Y3, Y5
+	VMOVDQU      96(DX), Y3
+	LONG         $0x5065e2c4; BYTE $0x67; BYTE $0x60 // VPDPBUSD 96(DI), Y3, Y4
+	LONG         $0x5065e2c4; BYTE $0x6c; BYTE $0x0f; BYTE $0x60 // VPDPBUSD 96(DI)(CX*1), Y3, Y5
+	VMOVDQU      160(DX), Y3
+	LONG         $0x5065e2c4; BYTE $0xa7; BYTE $0xa0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 160(DI), Y3, Y4
+	LONG         $0x5065e2c4; BYTE $0xac; BYTE $0x0f; BYTE $0xa0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 160(DI)(CX*1), Y3, Y5
+	VMOVDQU      224(DX), Y3
+	LONG         $0x5065e2c4; BYTE $0xa7; BYTE $0xe0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 224(DI), Y3, Y4
+	LONG         $0x5065e2c4; BYTE $0xac; BYTE $0x0f; BYTE $0xe0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 224(DI)(CX*1), Y3, Y5
+	VMOVUPS      64(BX), Y3
+	VSHUFPS      $0x88, 96(BX), Y3, Y3
+	VPERMPD      $0xd8, Y3, Y3
+	VMOVUPS      64(SI), Y6
+	VSHUFPS      $0x88, 96(SI), Y6, Y6
+	VPERMPD      $0xd8, Y6, Y6
+	VMULPS       Y0, Y6, Y6
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       32(R8), Y3, Y7
+	VFMADD231PS  Y7, Y4, Y1
+	VFNMADD231PS 32(R9), Y6, Y1
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       32(R8)(CX*1), Y3, Y3
+	VFMADD231PS  Y3, Y5, Y2
+	VFNMADD231PS 32(R9)(CX*1), Y6, Y2
+	VMOVDQU      288(DX), Y3
+	VPXOR        Y4, Y4, Y4
+	LONG         $0x5065e2c4; BYTE $0xa7; BYTE $0x20; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 288(DI), Y3, Y4
+	VPXOR        Y5, Y5, Y5
+	LONG         $0x5065e2c4; BYTE $0xac; BYTE $0x0f; BYTE $0x20; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 288(DI)(CX*1), Y3, Y5
+	VMOVDQU      352(DX), Y3
+	LONG         $0x5065e2c4; BYTE $0xa7; BYTE $0x60; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 352(DI), Y3, Y4
+	LONG         $0x5065e2c4; BYTE $0xac; BYTE $0x0f; BYTE $0x60; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 352(DI)(CX*1), Y3, Y5
+	VMOVDQU      416(DX), Y3
+	LONG         $0x5065e2c4; BYTE $0xa7; BYTE $0xa0; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 416(DI), Y3, Y4
+	LONG         $0x5065e2c4; BYTE $0xac; BYTE $0x0f; BYTE $0xa0; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 416(DI)(CX*1), Y3, Y5
+	VMOVDQU      480(DX), Y3
+	LONG         $0x5065e2c4; BYTE $0xa7; BYTE $0xe0; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 480(DI), Y3, Y4
+	LONG         $0x5065e2c4; BYTE $0xac; BYTE $0x0f; BYTE $0xe0; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 480(DI)(CX*1), Y3, Y5
+	VMOVUPS      64(BX), Y3
+	VSHUFPS      $0xdd, 96(BX), Y3, Y3
+	VPERMPD      $0xd8, Y3, Y3
+	VMOVUPS      64(SI), Y6
+	VSHUFPS      $0xdd, 96(SI), Y6, Y6
+	VPERMPD      $0xd8, Y6, Y6
+	VMULPS       Y0, Y6, Y6
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       32(R8), Y3, Y7
+	VFMADD231PS  Y7, Y4, Y1
+	VFNMADD231PS 96(R9), Y6, Y1
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       32(R8)(CX*1), Y3, Y3
+	VFMADD231PS  Y3, Y5, Y2
+	VFNMADD231PS 96(R9)(CX*1), Y6, Y2
+	ADDQ         $0x00000200, DX
+	ADDQ         $0x00000200, DI
+	ADDQ         $0x40, R8
+	ADDQ         $0x00000080, BX
+	ADDQ         $0x00000080, SI
+	ADDQ         $0x00000080, R9
+	DECQ         R10
+	JNE          chunk
+	VEXTRACTF128 $0x01, Y1, X3
+	VADDPS       X3, X1, X1
+	VMOVHLPS     X1, X1, X3
+	VADDPS       X3, X1, X1
+	VMOVSHDUP    X1, X3
+	VADDSS       X3, X1, X1
+	VMOVSS       X1, (AX)
+	VEXTRACTF128 $0x01, Y2, X1
+	VADDPS       X1, X2, X2
+	VMOVHLPS     X2, X2, X1
+	VADDPS       X1, X2, X2
+	VMOVSHDUP    X2, X1
+	VADDSS       X1, X2, X2
+	VMOVSS       X2, 4(AX)
 	ADDQ         $0x20, AX
 	MOVQ         apart+88(FP), DX
 	ADDQ         DX, q+8(FP)
@@ -12811,6 +15010,506 @@ chunk:
 	VMOVSHDUP    X5, X2
 	VADDSS       X2, X5, X5
 	VMOVSS       X5, 12(AX)
+	ADDQ         $0x20, AX
+	MOVQ         apart+88(FP), BX
+	ADDQ         BX, q+8(FP)
+	ADDQ         BX, a+16(FP)
+	ADDQ         BX, least+24(FP)
+	DECQ         weights+80(FP)
+	JNE          row
+	VZEROUPPER
+	RET
+
+// func products32x4AVXVNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
+// Requires: AVX, AVX2, AVXVNNI, FMA3
+TEXT ·products32x4AVXVNNI(SB), NOSPLIT, $0-104
+	MOVQ         sums+0(FP), AX
+	MOVQ         stride+64(FP), CX
+	MOVQ         factor+32(FP), DX
+	VBROADCASTSS (DX), Y0
+	LEAQ         (CX)(CX*2), DX
+
+row:
+	MOVQ  q+8(FP), BX
+	MOVQ  a+16(FP), SI
+	MOVQ  least+24(FP), DI
+	MOVQ  x+40(FP), R8
+	MOVQ  scale+48(FP), R9
+	MOVQ  sum+56(FP), R10
+	MOVQ  n+72(FP), R11
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	TESTQ R11, R11
+	JE    rest
+
+chunk:
+	VMOVDQU      (BX), Y5
+	VPXOR        Y6, Y6, Y6
+	LONG         $0x5055c2c4; BYTE $0x30 // VPDPBUSD (R8), Y5, Y6
+	VPXOR        Y7, Y7, Y7
+	LONG         $0x5055c2c4; BYTE $0x3c; BYTE $0x08 // VPDPBUSD (R8)(CX*1), Y5, Y7
+	VPXOR        Y8, Y8, Y8
+	LONG         $0x505542c4; BYTE $0x04; BYTE $0x48 // VPDPBUSD (R8)(CX*2), Y5, Y8
+	VPXOR        Y9, Y9, Y9
+	LONG         $0x505542c4; BYTE $0x0c; BYTE $0x10 // VPDPBUSD (R8)(DX*1), Y5, Y9
+	VMOVDQU      64(BX), Y5
+	LONG         $0x5055c2c4; BYTE $0x70; BYTE $0x40 // VPDPBUSD 64(R8), Y5, Y6
+	LONG         $0x5055c2c4; BYTE $0x7c; BYTE $0x08; BYTE $0x40 // VPDPBUSD 64(R8)(CX*1), Y5, Y7
+	LONG         $0x505542c4; BYTE $0x44; BYTE $0x48; BYTE $0x40 // VPDPBUSD 64(R8)(CX*2), Y5, Y8
+	LONG         $0x505542c4; BYTE $0x4c; BYTE $0x10; BYTE $0x40 // VPDPBUSD 64(R8)(DX*1), Y5, Y9
+	VMOVDQU      128(BX), Y5
+	LONG         $0x5055c2c4; BYTE $0xb0; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 128(R8), Y5, Y6
+	LONG         $0x5055c2c4; BYTE $0xbc; BYTE $0x08; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 128(R8)(CX*1), Y5, Y7
+	LONG         $0x505542c4; BYTE $0x84; BYTE $0x48; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 128(R8)(CX*2), Y5, Y8
+	LONG         $0x505542c4; BYTE $0x8c; BYTE $0x10; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 128(R8)(DX*1), Y5, Y9
+	VMOVDQU      192(BX), Y5
+	LONG         $0x5055c2c4; BYTE $0xb0; BYTE $0xc0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 192(R8), Y5, Y6
+	LONG         $0x5055c2c4; BYTE $0xbc; BYTE $0x08; BYTE $0xc0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 192(R8)(CX*1), Y5, Y7
+	LONG         $0x505542c4; BYTE $0x84; BYTE $0x48; BYTE $0xc0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 192(R8)(CX*2), Y5, Y8
+	LONG         $0x505542c4; BYTE $0x8c; BYTE $0x10; BYTE $0xc0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 192(R8)(DX*1), Y5, Y9
+	VMOVDQU      256(BX), Y5
+	LONG         $0x5055c2c4; BYTE $0xb0; BYTE $0x00; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 256(R8), Y5, Y6
+	LONG         $0x5055c2c4; BYTE $0xbc; BYTE $0x08; BYTE $0x00; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 256(R8)(CX*1), Y5, Y7
+	LONG         $0x505542c4; BYTE $0x84; BYTE $0x48; BYTE $0x00; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 256(R8)(CX*2), Y5, Y8
+	LONG         $0x505542c4; BYTE $0x8c; BYTE $0x10; BYTE $0x00; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 256(R8)(DX*1), Y5, Y9
+	VMOVDQU      320(BX), Y5
+	LONG         $0x5055c2c4; BYTE $0xb0; BYTE $0x40; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 320(R8), Y5, Y6
+	LONG         $0x5055c2c4; BYTE $0xbc; BYTE $0x08; BYTE $0x40; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 320(R8)(CX*1), Y5, Y7
+	LONG         $0x505542c4; BYTE $0x84; BYTE $0x48; BYTE $0x40; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 320(R8)(CX*2), Y5, Y8
+	LONG         $0x505542c4; BYTE $0x8c; BYTE $0x10; BYTE $0x40; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 320(R8)(DX*1), Y5, Y9
+	VMOVDQU      384(BX), Y5
+	LONG         $0x5055c2c4; BYTE $0xb0; BYTE $0x80; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 384(R8), Y5, Y6
+	LONG         $0x5055c2c4; BYTE $0xbc; BYTE $0x08; BYTE $0x80; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 384(R8)(CX*1), Y5, Y7
+	LONG         $0x505542c4; BYTE $0x84; BYTE $0x48; BYTE $0x80; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 384(R8)(CX*2), Y5, Y8
+	LONG         $0x505542c4; BYTE $0x8c; BYTE $0x10; BYTE $0x80; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 384(R8)(DX*1), Y5, Y9
+	VMOVDQU      448(BX), Y5
+	LONG         $0x5055c2c4; BYTE $0xb0; BYTE $0xc0; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 448(R8), Y5, Y6
+	LONG         $0x5055c2c4; BYTE $0xbc; BYTE $0x08; BYTE $0xc0; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 448(R8)(CX*1), Y5, Y7
+	LONG         $0x505542c4; BYTE $0x84; BYTE $0x48; BYTE $0xc0; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 448(R8)(CX*2), Y5, Y8
+	LONG         $0x505542c4; BYTE $0x8c; BYTE $0x10; BYTE $0xc0; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 448(R8)(DX*1), Y5, Y9
+	VMOVUPS      (SI), Y5
+	VMOVUPS      (DI), Y10
+	VMULPS       Y0, Y10, Y10
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       (R9), Y5, Y11
+	VFMADD231PS  Y11, Y6, Y1
+	VFNMADD231PS (R10), Y10, Y1
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       (R9)(CX*1), Y5, Y6
+	VFMADD231PS  Y6, Y7, Y2
+	VFNMADD231PS (R10)(CX*1), Y10, Y2
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       (R9)(CX*2), Y5, Y6
+	VFMADD231PS  Y6, Y8, Y3
+	VFNMADD231PS (R10)(CX*2), Y10, Y3
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       (R9)(DX*1), Y5, Y5
+	VFMADD231PS  Y5, Y9, Y4
+	VFNMADD231PS (R10)(DX*1), Y10, Y4
+	VMOVDQU      32(BX), Y5
+	VPXOR        Y6, Y6, Y6
+	LONG         $0x5055c2c4; BYTE $0x70; BYTE $0x20 // VPDPBUSD 32(R8), Y5, Y6
+	VPXOR        Y7, Y7, Y7
+	LONG         $0x5055c2c4; BYTE $0x7c; BYTE $0x08; BYTE $0x20 // VPDPBUSD 32(R8)(CX*1), Y5, Y7
+	VPXOR        Y8, Y8, Y8
+	LONG         $0x505542c4; BYTE $0x44; BYTE $0x48; BYTE $0x20 // VPDPBUSD 32(R8)(CX*2), Y5, Y8
+	VPXOR        Y9, Y9, Y9
+	LONG         $0x505542c4; BYTE $0x4c; BYTE $0x10; BYTE $0x20 // VPDPBUSD 32(R8)(DX*1), Y5, Y9
+	VMOVDQU      96(BX), Y5
+	LONG         $0x5055c2c4; BYTE $0x70; BYTE $0x60 // VPDPBUSD 96(R8), Y5, Y6
+	LONG         $0x5055c2c4; BYTE $0x7c; BYTE $0x08; BYTE $0x60 // VPDPBUSD 96(R8)(CX*1), Y5, Y7
+	LONG         $0x505542c4; BYTE $0x44; BYTE $0x48; BYTE $0x60 // VPDPBUSD 96(R8)(CX*2), Y5, Y8
+	LONG         $0x505542c4; BYTE $0x4c; BYTE $0x10; BYTE $0x60 // VPDPBUSD 96(R8)(DX*1), Y5, Y9
+	VMOVDQU      160(BX), Y5
+	LONG         $0x5055c2c4; BYTE $0xb0; BYTE $0xa0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 160(R8), Y5, Y6
+	LONG         $0x5055c2c4; BYTE $0xbc; BYTE $0x08; BYTE $0xa0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 160(R8)(CX*1), Y5, Y7
+	LONG         $0x505542c4; BYTE $0x84; BYTE $0x48; BYTE $0xa0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 160(R8)(CX*2), Y5, Y8
+	LONG         $0x505542c4; BYTE $0x8c; BYTE $0x10; BYTE $0xa0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 160(R8)(DX*1), Y5, Y9
+	VMOVDQU      224(BX), Y5
+	LONG         $0x5055c2c4; BYTE $0xb0; BYTE $0xe0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 224(R8), Y5, Y6
+	LONG         $0x5055c2c4; BYTE $0xbc; BYTE $0x08; BYTE $0xe0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 224(R8)(CX*1), Y5, Y7
+	LONG         $0x505542c4; BYTE $0x84; BYTE $0x48; BYTE $0xe0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 224(R8)(CX*2), Y5, Y8
+	LONG         $0x505542c4; BYTE $0x8c; BYTE $0x10; BYTE $0xe0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 224(R8)(DX*1), Y5, Y9
+	VMOVDQU      288(BX), Y5
+	LONG         $0x5055c2c4; BYTE $0xb0; BYTE $0x20; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 288(R8), Y5, Y6
+	LONG         $0x5055c2c4; BYTE $0xbc; BYTE $0x08; BYTE $0x20; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 288(R8)(CX*1), Y5, Y7
+	LONG         $0x505542c4; BYTE $0x84; BYTE $0x48; BYTE $0x20; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 288(R8)(CX*2), Y5, Y8
+	LONG         $0x505542c4; BYTE $0x8c; BYTE $0x10; BYTE $0x20; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 288(R8)(DX*1), Y5, Y9
+	VMOVDQU      352(BX), Y5
+	LONG         $0x5055c2c4; BYTE $0xb0; BYTE $0x60; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 352(R8), Y5, Y6
+	LONG         $0x5055c2c4; BYTE $0xbc; BYTE $0x08; BYTE $0x60; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 352(R8)(CX*1), Y5, Y7
+	LONG         $0x505542c4; BYTE $0x84; BYTE $0x48; BYTE $0x60; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 352(R8)(CX*2), Y5, Y8
+	LONG         $0x505542c4; BYTE $0x8c; BYTE $0x10; BYTE $0x60; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 352(R8)(DX*1), Y5, Y9
+	VMOVDQU      416(BX), Y5
+	LONG         $0x5055c2c4; BYTE $0xb0; BYTE $0xa0; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 416(R8), Y5, Y6
+	LONG         $0x5055c2c4; BYTE $0xbc; BYTE $0x08; BYTE $0xa0; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 416(R8)(CX*1), Y5, Y7
+	LONG         $0x505542c4; BYTE $0x84; BYTE $0x48; BYTE $0xa0; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 416(R8)(CX*2), Y5, Y8
+	LONG         $0x505542c4; BYTE $0x8c; BYTE $0x10; BYTE $0xa0; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 416(R8)(DX*1), Y5, Y9
+	VMOVDQU      480(BX), Y5
+	LONG         $0x5055c2c4; BYTE $0xb0; BYTE $0xe0; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 480(R8), Y5, Y6
+	LONG         $0x5055c2c4; BYTE $0xbc; BYTE $0x08; BYTE $0xe0; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 480(R8)(CX*1), Y5, Y7
+	LONG         $0x505542c4; BYTE $0x84; BYTE $0x48; BYTE $0xe0; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 480(R8)(CX*2), Y5, Y8
+	LONG         $0x505542c4; BYTE $0x8c; BYTE $0x10; BYTE $0xe0; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 480(R8)(DX*1), Y5, Y9
+	VMOVUPS      32(SI), Y5
+	VMOVUPS      32(DI), Y10
+	VMULPS       Y0, Y10, Y10
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       32(R9), Y5, Y11
+	VFMADD231PS  Y11, Y6, Y1
+	VFNMADD231PS 32(R10), Y10, Y1
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       32(R9)(CX*1), Y5, Y6
+	VFMADD231PS  Y6, Y7, Y2
+	VFNMADD231PS 32(R10)(CX*1), Y10, Y2
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       32(R9)(CX*2), Y5, Y6
+	VFMADD231PS  Y6, Y8, Y3
+	VFNMADD231PS 32(R10)(CX*2), Y10, Y3
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       32(R9)(DX*1), Y5, Y5
+	VFMADD231PS  Y5, Y9, Y4
+	VFNMADD231PS 32(R10)(DX*1), Y10, Y4
+	ADDQ         $0x00000200, BX
+	ADDQ         $0x00000200, R8
+	ADDQ         $0x40, R9
+	ADDQ         $0x00000040, SI
+	ADDQ         $0x00000040, DI
+	ADDQ         $0x00000040, R10
+	DECQ         R11
+	JNE          chunk
+
+rest:
+	MOVQ         rest+96(FP), R11
+	TESTQ        R11, R11
+	JE           done
+	VMULPS       (DI), Y0, Y5
+	VFNMADD231PS (R10), Y5, Y1
+	VFNMADD231PS (R10)(CX*1), Y5, Y2
+	VFNMADD231PS (R10)(CX*2), Y5, Y3
+	VFNMADD231PS (R10)(DX*1), Y5, Y4
+
+group:
+	VMOVDQU      (BX), Y6
+	VBROADCASTSS (SI), Y5
+	VPXOR        Y7, Y7, Y7
+	LONG         $0x504dc2c4; BYTE $0x38 // VPDPBUSD (R8), Y6, Y7
+	VBROADCASTSS (R9), Y8
+	VMULPS       Y5, Y8, Y8
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y8, Y7, Y1
+	VPXOR        Y7, Y7, Y7
+	LONG         $0x504dc2c4; BYTE $0x3c; BYTE $0x08 // VPDPBUSD (R8)(CX*1), Y6, Y7
+	VBROADCASTSS (R9)(CX*1), Y8
+	VMULPS       Y5, Y8, Y8
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y8, Y7, Y2
+	VPXOR        Y7, Y7, Y7
+	LONG         $0x504dc2c4; BYTE $0x3c; BYTE $0x48 // VPDPBUSD (R8)(CX*2), Y6, Y7
+	VBROADCASTSS (R9)(CX*2), Y8
+	VMULPS       Y5, Y8, Y8
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y8, Y7, Y3
+	VPXOR        Y7, Y7, Y7
+	LONG         $0x504dc2c4; BYTE $0x3c; BYTE $0x10 // VPDPBUSD (R8)(DX*1), Y6, Y7
+	VBROADCASTSS (R9)(DX*1), Y6
+	VMULPS       Y5, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y4
+	ADDQ         $0x20, BX
+	ADDQ         $0x20, R8
+	ADDQ         $0x04, SI
+	ADDQ         $0x04, R9
+	SUBQ         $0x01, R11
+	JG           group
+
+done:
+	VEXTRACTF128 $0x01, Y1, X5
+	VADDPS       X5, X1, X1
+	VMOVHLPS     X1, X1, X5
+	VADDPS       X5, X1, X1
+	VMOVSHDUP    X1, X5
+	VADDSS       X5, X1, X1
+	VMOVSS       X1, (AX)
+	VEXTRACTF128 $0x01, Y2, X1
+	VADDPS       X1, X2, X2
+	VMOVHLPS     X2, X2, X1
+	VADDPS       X1, X2, X2
+	VMOVSHDUP    X2, X1
+	VADDSS       X1, X2, X2
+	VMOVSS       X2, 4(AX)
+	VEXTRACTF128 $0x01, Y3, X1
+	VADDPS       X1, X3, X3
+	VMOVHLPS     X3, X3, X1
+	VADDPS       X1, X3, X3
+	VMOVSHDUP    X3, X1
+	VADDSS       X1, X3, X3
+	VMOVSS       X3, 8(AX)
+	VEXTRACTF128 $0x01, Y4, X1
+	VADDPS       X1, X4, X4
+	VMOVHLPS     X4, X4, X1
+	VADDPS       X1, X4, X4
+	VMOVSHDUP    X4, X1
+	VADDSS       X1, X4, X4
+	VMOVSS       X4, 12(AX)
+	ADDQ         $0x20, AX
+	MOVQ         apart+88(FP), BX
+	ADDQ         BX, q+8(FP)
+	ADDQ         BX, a+16(FP)
+	ADDQ         BX, least+24(FP)
+	DECQ         weights+80(FP)
+	JNE          row
+	VZEROUPPER
+	RET
+
+// func products16x4AVXVNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
+// Requires: AVX, AVX2, AVXVNNI, FMA3
+TEXT ·products16x4AVXVNNI(SB), NOSPLIT, $0-104
+	MOVQ         sums+0(FP), AX
+	MOVQ         stride+64(FP), CX
+	MOVQ         factor+32(FP), DX
+	VBROADCASTSS (DX), Y0
+	LEAQ         (CX)(CX*2), DX
+
+row:
+	MOVQ  q+8(FP), BX
+	MOVQ  a+16(FP), SI
+	MOVQ  least+24(FP), DI
+	MOVQ  x+40(FP), R8
+	MOVQ  scale+48(FP), R9
+	MOVQ  sum+56(FP), R10
+	MOVQ  n+72(FP), R11
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+
+chunk:
+	VMOVDQU      (BX), Y5
+	VPXOR        Y6, Y6, Y6
+	LONG         $0x5055c2c4; BYTE $0x30 // VPDPBUSD (R8), Y5, Y6
+	VPXOR        Y7, Y7, Y7
+	LONG         $0x5055c2c4; BYTE $0x3c; BYTE $0x08 // VPDPBUSD (R8)(CX*1), Y5, Y7
+	VPXOR        Y8, Y8, Y8
+	LONG         $0x505542c4; BYTE $0x04; BYTE $0x48 // VPDPBUSD (R8)(CX*2), Y5, Y8
+	VPXOR        Y9, Y9, Y9
+	LONG         $0x505542c4; BYTE $0x0c; BYTE $0x10 // VPDPBUSD (R8)(DX*1), Y5, Y9
+	VMOVDQU      64(BX), Y5
+	LONG         $0x5055c2c4; BYTE $0x70; BYTE $0x40 // VPDPBUSD 64(R8), Y5, Y6
+	LONG         $0x5055c2c4; BYTE $0x7c; BYTE $0x08; BYTE $0x40 // VPDPBUSD 64(R8)(CX*1), Y5, Y7
+	LONG         $0x505542c4; BYTE $0x44; BYTE $0x48; BYTE $0x40 // VPDPBUSD 64(R8)(CX*2), Y5, Y8
+	LONG         $0x505542c4; BYTE $0x4c; BYTE $0x10; BYTE $0x40 // VPDPBUSD 64(R8)(DX*1), Y5, Y9
+	VMOVDQU      128(BX), Y5
+	LONG         $0x5055c2c4; BYTE $0xb0; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 128(R8), Y5, Y6
+	LONG         $0x5055c2c4; BYTE $0xbc; BYTE $0x08; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 128(R8)(CX*1), Y5, Y7
+	LONG         $0x505542c4; BYTE $0x84; BYTE $0x48; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 128(R8)(CX*2), Y5, Y8
+	LONG         $0x505542c4; BYTE $0x8c; BYTE $0x10; BYTE $0x80; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 128(R8)(DX*1), Y5, Y9
+	VMOVDQU      192(BX), Y5
+	LONG         $0x5055c2c4; BYTE $0xb0; BYTE $0xc0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 192(R8), Y5, Y6
+	LONG         $0x5055c2c4; BYTE $0xbc; BYTE $0x08; BYTE $0xc0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 192(R8)(CX*1), Y5, Y7
+	LONG         $0x505542c4; BYTE $0x84; BYTE $0x48; BYTE $0xc0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 192(R8)(CX*2), Y5, Y8
+	LONG         $0x505542c4; BYTE $0x8c; BYTE $0x10; BYTE $0xc0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 192(R8)(DX*1), Y5, Y9
+	VMOVUPS      (SI), Y5
+	VSHUFPS      $0x88, 32(SI), Y5, Y5
+	VPERMPD      $0xd8, Y5, Y5
+	VMOVUPS      (DI), Y10
+	VSHUFPS      $0x88, 32(DI), Y10, Y10
+	VPERMPD      $0xd8, Y10, Y10
+	VMULPS       Y0, Y10, Y10
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       (R9), Y5, Y11
+	VFMADD231PS  Y11, Y6, Y1
+	VFNMADD231PS (R10), Y10, Y1
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       (R9)(CX*1), Y5, Y6
+	VFMADD231PS  Y6, Y7, Y2
+	VFNMADD231PS (R10)(CX*1), Y10, Y2
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       (R9)(CX*2), Y5, Y6
+	VFMADD231PS  Y6, Y8, Y3
+	VFNMADD231PS (R10)(CX*2), Y10, Y3
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       (R9)(DX*1), Y5, Y5
+	VFMADD231PS  Y5, Y9, Y4
+	VFNMADD231PS (R10)(DX*1), Y10, Y4
+	VMOVDQU      256(BX), Y5
+	VPXOR        Y6, Y6, Y6
+	LONG         $0x5055c2c4; BYTE $0xb0; BYTE $0x00; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 256(R8), Y5, Y6
+	VPXOR        Y7, Y7, Y7
+	LONG         $0x5055c2c4; BYTE $0xbc; BYTE $0x08; BYTE $0x00; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 256(R8)(CX*1), Y5, Y7
+	VPXOR        Y8, Y8, Y8
+	LONG         $0x505542c4; BYTE $0x84; BYTE $0x48; BYTE $0x00; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 256(R8)(CX*2), Y5, Y8
+	VPXOR        Y9, Y9, Y9
+	LONG         $0x505542c4; BYTE $0x8c; BYTE $0x10; BYTE $0x00; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 256(R8)(DX*1), Y5, Y9
+	VMOVDQU      320(BX), Y5
+	LONG         $0x5055c2c4; BYTE $0xb0; BYTE $0x40; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 320(R8), Y5, Y6
+	LONG         $0x5055c2c4; BYTE $0xbc; BYTE $0x08; BYTE $0x40; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 320(R8)(CX*1), Y5, Y7
+	LONG         $0x505542c4; BYTE $0x84; BYTE $0x48; BYTE $0x40; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 320(R8)(CX*2), Y5, Y8
+	LONG         $0x505542c4; BYTE $0x8c; BYTE $0x10; BYTE $0x40; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 320(R8)(DX*1), Y5, Y9
+	VMOVDQU      384(BX), Y5
+	LONG         $0x5055c2c4; BYTE $0xb0; BYTE $0x80; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 384(R8), Y5, Y6
+	LONG         $0x5055c2c4; BYTE $0xbc; BYTE $0x08; BYTE $0x80; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 384(R8)(CX*1), Y5, Y7
+	LONG         $0x505542c4; BYTE $0x84; BYTE $0x48; BYTE $0x80; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 384(R8)(CX*2), Y5, Y8
+	LONG         $0x505542c4; BYTE $0x8c; BYTE $0x10; BYTE $0x80; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 384(R8)(DX*1), Y5, Y9
+	VMOVDQU      448(BX), Y5
+	LONG         $0x5055c2c4; BYTE $0xb0; BYTE $0xc0; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 448(R8), Y5, Y6
+	LONG         $0x5055c2c4; BYTE $0xbc; BYTE $0x08; BYTE $0xc0; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 448(R8)(CX*1), Y5, Y7
+	LONG         $0x505542c4; BYTE $0x84; BYTE $0x48; BYTE $0xc0; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 448(R8)(CX*2), Y5, Y8
+	LONG         $0x505542c4; BYTE $0x8c; BYTE $0x10; BYTE $0xc0; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 448(R8)(DX*1), Y5, Y9
+	VMOVUPS      (SI), Y5
+	VSHUFPS      $0xdd, 32(SI), Y5, Y5
+	VPERMPD      $0xd8, Y5, Y5
+	VMOVUPS      (DI), Y10
+	VSHUFPS      $0xdd, 32(DI), Y10, Y10
+	VPERMPD      $0xd8, Y10, Y10
+	VMULPS       Y0, Y10, Y10
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       (R9), Y5, Y11
+	VFMADD231PS  Y11, Y6, Y1
+	VFNMADD231PS 64(R10), Y10, Y1
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       (R9)(CX*1), Y5, Y6
+	VFMADD231PS  Y6, Y7, Y2
+	VFNMADD231PS 64(R10)(CX*1), Y10, Y2
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       (R9)(CX*2), Y5, Y6
+	VFMADD231PS  Y6, Y8, Y3
+	VFNMADD231PS 64(R10)(CX*2), Y10, Y3
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       (R9)(DX*1), Y5, Y5
+	VFMADD231PS  Y5, Y9, Y4
+	VFNMADD231PS 64(R10)(DX*1), Y10, Y4
+	VMOVDQU      32(BX), Y5
+	VPXOR        Y6, Y6, Y6
+	LONG         $0x5055c2c4; BYTE $0x70; BYTE $0x20 // VPDPBUSD 32(R8), Y5, Y6
+	VPXOR        Y7, Y7, Y7
+	LONG         $0x5055c2c4; BYTE $0x7c; BYTE $0x08; BYTE $0x20 // VPDPBUSD 32(R8)(CX*1), Y5, Y7
+	VPXOR        Y8, Y8, Y8
+	LONG         $0x505542c4; BYTE $0x44; BYTE $0x48; BYTE $0x20 // VPDPBUSD 32(R8)(CX*2), Y5, Y8
+	VPXOR        Y9, Y9, Y9
+	LONG         $0x505542c4; BYTE $0x4c; BYTE $0x10; BYTE $0x20 // VPDPBUSD 32(R8)(DX*1), Y5, Y9
+	VMOVDQU      96(BX), Y5
+	LONG         $0x5055c2c4; BYTE $0x70; BYTE $0x60 // VPDPBUSD 96(R8), Y5, Y6
+	LONG         $0x5055c2c4; BYTE $0x7c; BYTE $0x08; BYTE $0x60 // VPDPBUSD 96(R8)(CX*1), Y5, Y7
+	LONG         $0x505542c4; BYTE $0x44; BYTE $0x48; BYTE $0x60 // VPDPBUSD 96(R8)(CX*2), Y5, Y8
+	LONG         $0x505542c4; BYTE $0x4c; BYTE $0x10; BYTE $0x60 // VPDPBUSD 96(R8)(DX*1), Y5, Y9
+	VMOVDQU      160(BX), Y5
+	LONG         $0x5055c2c4; BYTE $0xb0; BYTE $0xa0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 160(R8), Y5, Y6
+	LONG         $0x5055c2c4; BYTE $0xbc; BYTE $0x08; BYTE $0xa0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 160(R8)(CX*1), Y5, Y7
+	LONG         $0x505542c4; BYTE $0x84; BYTE $0x48; BYTE $0xa0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 160(R8)(CX*2), Y5, Y8
+	LONG         $0x505542c4; BYTE $0x8c; BYTE $0x10; BYTE $0xa0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 160(R8)(DX*1), Y5, Y9
+	VMOVDQU      224(BX), Y5
+	LONG         $0x5055c2c4; BYTE $0xb0; BYTE $0xe0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 224(R8), Y5, Y6
+	LONG         $0x5055c2c4; BYTE $0xbc; BYTE $0x08; BYTE $0xe0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 224(R8)(CX*1), Y5, Y7
+	LONG         $0x505542c4; BYTE $0x84; BYTE $0x48; BYTE $0xe0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 224(R8)(CX*2), Y5, Y8
+	LONG         $0x505542c4; BYTE $0x8c; BYTE $0x10; BYTE $0xe0; BYTE $0x00; BYTE $0x00; BYTE $0x00 // VPDPBUSD 224(R8)(DX*1), Y5, Y9
+	VMOVUPS      64(SI), Y5
+	VSHUFPS      $0x88, 96(SI), Y5, Y5
+	VPERMPD      $0xd8, Y5, Y5
+	VMOVUPS      64(DI), Y10
+	VSHUFPS      $0x88, 96(DI), Y10, Y10
+	VPERMPD      $0xd8, Y10, Y10
+	VMULPS       Y0, Y10, Y10
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       32(R9), Y5, Y11
+	VFMADD231PS  Y11, Y6, Y1
+	VFNMADD231PS 32(R10), Y10, Y1
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       32(R9)(CX*1), Y5, Y6
+	VFMADD231PS  Y6, Y7, Y2
+	VFNMADD231PS 32(R10)(CX*1), Y10, Y2
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       32(R9)(CX*2), Y5, Y6
+	VFMADD231PS  Y6, Y8, Y3
+	VFNMADD231PS 32(R10)(CX*2), Y10, Y3
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       32(R9)(DX*1), Y5, Y5
+	VFMADD231PS  Y5, Y9, Y4
+	VFNMADD231PS 32(R10)(DX*1), Y10, Y4
+	VMOVDQU      288(BX), Y5
+	VPXOR        Y6, Y6, Y6
+	LONG         $0x5055c2c4; BYTE $0xb0; BYTE $0x20; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 288(R8), Y5, Y6
+	VPXOR        Y7, Y7, Y7
+	LONG         $0x5055c2c4; BYTE $0xbc; BYTE $0x08; BYTE $0x20; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 288(R8)(CX*1), Y5, Y7
+	VPXOR        Y8, Y8, Y8
+	LONG         $0x505542c4; BYTE $0x84; BYTE $0x48; BYTE $0x20; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 288(R8)(CX*2), Y5, Y8
+	VPXOR        Y9, Y9, Y9
+	LONG         $0x505542c4; BYTE $0x8c; BYTE $0x10; BYTE $0x20; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 288(R8)(DX*1), Y5, Y9
+	VMOVDQU      352(BX), Y5
+	LONG         $0x5055c2c4; BYTE $0xb0; BYTE $0x60; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 352(R8), Y5, Y6
+	LONG         $0x5055c2c4; BYTE $0xbc; BYTE $0x08; BYTE $0x60; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 352(R8)(CX*1), Y5, Y7
+	LONG         $0x505542c4; BYTE $0x84; BYTE $0x48; BYTE $0x60; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 352(R8)(CX*2), Y5, Y8
+	LONG         $0x505542c4; BYTE $0x8c; BYTE $0x10; BYTE $0x60; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 352(R8)(DX*1), Y5, Y9
+	VMOVDQU      416(BX), Y5
+	LONG         $0x5055c2c4; BYTE $0xb0; BYTE $0xa0; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 416(R8), Y5, Y6
+	LONG         $0x5055c2c4; BYTE $0xbc; BYTE $0x08; BYTE $0xa0; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 416(R8)(CX*1), Y5, Y7
+	LONG         $0x505542c4; BYTE $0x84; BYTE $0x48; BYTE $0xa0; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 416(R8)(CX*2), Y5, Y8
+	LONG         $0x505542c4; BYTE $0x8c; BYTE $0x10; BYTE $0xa0; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 416(R8)(DX*1), Y5, Y9
+	VMOVDQU      480(BX), Y5
+	LONG         $0x5055c2c4; BYTE $0xb0; BYTE $0xe0; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 480(R8), Y5, Y6
+	LONG         $0x5055c2c4; BYTE $0xbc; BYTE $0x08; BYTE $0xe0; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 480(R8)(CX*1), Y5, Y7
+	LONG         $0x505542c4; BYTE $0x84; BYTE $0x48; BYTE $0xe0; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 480(R8)(CX*2), Y5, Y8
+	LONG         $0x505542c4; BYTE $0x8c; BYTE $0x10; BYTE $0xe0; BYTE $0x01; BYTE $0x00; BYTE $0x00 // VPDPBUSD 480(R8)(DX*1), Y5, Y9
+	VMOVUPS      64(SI), Y5
+	VSHUFPS      $0xdd, 96(SI), Y5, Y5
+	VPERMPD      $0xd8, Y5, Y5
+	VMOVUPS      64(DI), Y10
+	VSHUFPS      $0xdd, 96(DI), Y10, Y10
+	VPERMPD      $0xd8, Y10, Y10
+	VMULPS       Y0, Y10, Y10
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       32(R9), Y5, Y11
+	VFMADD231PS  Y11, Y6, Y1
+	VFNMADD231PS 96(R10), Y10, Y1
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       32(R9)(CX*1), Y5, Y6
+	VFMADD231PS  Y6, Y7, Y2
+	VFNMADD231PS 96(R10)(CX*1), Y10, Y2
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       32(R9)(CX*2), Y5, Y6
+	VFMADD231PS  Y6, Y8, Y3
+	VFNMADD231PS 96(R10)(CX*2), Y10, Y3
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       32(R9)(DX*1), Y5, Y5
+	VFMADD231PS  Y5, Y9, Y4
+	VFNMADD231PS 96(R10)(DX*1), Y10, Y4
+	ADDQ         $0x00000200, BX
+	ADDQ         $0x00000200, R8
+	ADDQ         $0x40, R9
+	ADDQ         $0x00000080, SI
+	ADDQ         $0x00000080, DI
+	ADDQ         $0x00000080, R10
+	DECQ         R11
+	JNE          chunk
+	VEXTRACTF128 $0x01, Y1, X5
+	VADDPS       X5, X1, X1
+	VMOVHLPS     X1, X1, X5
+	VADDPS       X5, X1, X1
+	VMOVSHDUP    X1, X5
+	VADDSS       X5, X1, X1
+	VMOVSS       X1, (AX)
+	VEXTRACTF128 $0x01, Y2, X1
+	VADDPS       X1, X2, X2
+	VMOVHLPS     X2, X2, X1
+	VADDPS       X1, X2, X2
+	VMOVSHDUP    X2, X1
+	VADDSS       X1, X2, X2
+	VMOVSS       X2, 4(AX)
+	VEXTRACTF128 $0x01, Y3, X1
+	VADDPS       X1, X3, X3
+	VMOVHLPS     X3, X3, X1
+	VADDPS       X1, X3, X3
+	VMOVSHDUP    X3, X1
+	VADDSS       X1, X3, X3
+	VMOVSS       X3, 8(AX)
+	VEXTRACTF128 $0x01, Y4, X1
+	VADDPS       X1, X4, X4
+	VMOVHLPS     X4, X4, X1
+	VADDPS       X1, X4, X4
+	VMOVSHDUP    X4, X1
+	VADDSS       X1, X4, X4
+	VMOVSS       X4, 12(AX)
 	ADDQ         $0x20, AX
 	MOVQ         apart+88(FP), BX
 	ADDQ         BX, q+8(FP)

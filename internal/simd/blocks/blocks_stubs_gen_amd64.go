@@ -87,6 +87,56 @@ func rowsQ5KAVX2(y *float32, x *byte, scale *float32, sum *float32, w *byte, str
 //go:noescape
 func rowsQ6KAVX2(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
 
+// rowsQ4_0AVXVNNI multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *int8: scale and sum are those of its groups.
+//
+//go:noescape
+func rowsQ4_0AVXVNNI(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+
+// rowsQ4_1AVXVNNI multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *int8: scale and sum are those of its groups.
+//
+//go:noescape
+func rowsQ4_1AVXVNNI(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+
+// rowsQ5_0AVXVNNI multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *int8: scale and sum are those of its groups.
+//
+//go:noescape
+func rowsQ5_0AVXVNNI(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+
+// rowsQ5_1AVXVNNI multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *int8: scale and sum are those of its groups.
+//
+//go:noescape
+func rowsQ5_1AVXVNNI(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+
+// rowsQ8_0AVXVNNI multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *int8: scale and sum are those of its groups.
+//
+//go:noescape
+func rowsQ8_0AVXVNNI(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+
+// rowsQ2KAVXVNNI multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *int8: scale and sum are those of its groups.
+//
+//go:noescape
+func rowsQ2KAVXVNNI(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+
+// rowsQ3KAVXVNNI multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *int8: scale and sum are those of its groups.
+//
+//go:noescape
+func rowsQ3KAVXVNNI(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+
+// rowsQ4KAVXVNNI multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *int8: scale and sum are those of its groups.
+//
+//go:noescape
+func rowsQ4KAVXVNNI(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+
+// rowsQ5KAVXVNNI multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *int8: scale and sum are those of its groups.
+//
+//go:noescape
+func rowsQ5KAVXVNNI(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+
+// rowsQ6KAVXVNNI multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *int8: scale and sum are those of its groups.
+//
+//go:noescape
+func rowsQ6KAVXVNNI(y *float32, x *byte, scale *float32, sum *float32, w *byte, stride int, plane1 int, plane2 int, n int, rows int)
+
 // rowsQ4_0VNNI multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that is *int8: scale and sum are those of its groups.
 //
 //go:noescape
@@ -322,6 +372,16 @@ func products32x1AVX2(sums *float32, q *int8, a *float32, least *float32, factor
 //go:noescape
 func products16x1AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
 
+// products32x1AVXVNNI multiplies n chunks of 512 integers in lanes of rows of weights, and groups after them, with 1 rows of x; see products.
+//
+//go:noescape
+func products32x1AVXVNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
+
+// products16x1AVXVNNI multiplies n chunks of 512 integers in lanes of rows of weights, and groups after them, with 1 rows of x; see products.
+//
+//go:noescape
+func products16x1AVXVNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
+
 // productsSignedx1AVX2 multiplies n chunks of 512 integers in lanes of rows of weights, and groups after them, with 1 rows of x; see products.
 //
 //go:noescape
@@ -347,6 +407,16 @@ func products32x2AVX2(sums *float32, q *int8, a *float32, least *float32, factor
 //go:noescape
 func products16x2AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
 
+// products32x2AVXVNNI multiplies n chunks of 512 integers in lanes of rows of weights, and groups after them, with 2 rows of x; see products.
+//
+//go:noescape
+func products32x2AVXVNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
+
+// products16x2AVXVNNI multiplies n chunks of 512 integers in lanes of rows of weights, and groups after them, with 2 rows of x; see products.
+//
+//go:noescape
+func products16x2AVXVNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
+
 // productsSignedx2AVX2 multiplies n chunks of 512 integers in lanes of rows of weights, and groups after them, with 2 rows of x; see products.
 //
 //go:noescape
@@ -371,6 +441,16 @@ func products32x4AVX2(sums *float32, q *int8, a *float32, least *float32, factor
 //
 //go:noescape
 func products16x4AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
+
+// products32x4AVXVNNI multiplies n chunks of 512 integers in lanes of rows of weights, and groups after them, with 4 rows of x; see products.
+//
+//go:noescape
+func products32x4AVXVNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
+
+// products16x4AVXVNNI multiplies n chunks of 512 integers in lanes of rows of weights, and groups after them, with 4 rows of x; see products.
+//
+//go:noescape
+func products16x4AVXVNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
 
 // productsSignedx4AVX2 multiplies n chunks of 512 integers in lanes of rows of weights, and groups after them, with 4 rows of x; see products.
 //

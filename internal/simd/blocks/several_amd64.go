@@ -1,6 +1,10 @@
 package blocks
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"github.com/wavelane/wavelane/internal/simd/kernels"
+)
 
 // inLanes says whether integers are in lanes where several rows of x are multiplied.
 func inLanes() bool { return avx2() }
@@ -46,17 +50,24 @@ func (m *room) intoLanes(u *unpacked, q []int8) {
 var (
 	several32VNNI     = []severalFunction{products32x1VNNI, products32x2VNNI, products32x4VNNI, products32x8VNNI}
 	several16VNNI     = []severalFunction{products16x1VNNI, products16x2VNNI, products16x4VNNI, products16x8VNNI}
+	several32AVXVNNI  = []severalFunction{products32x1AVXVNNI, products32x2AVXVNNI, products32x4AVXVNNI}
+	several16AVXVNNI  = []severalFunction{products16x1AVXVNNI, products16x2AVXVNNI, products16x4AVXVNNI}
 	several32AVX2     = []severalFunction{products32x1AVX2, products32x2AVX2, products32x4AVX2}
 	several16AVX2     = []severalFunction{products16x1AVX2, products16x2AVX2, products16x4AVX2}
 	severalSignedAVX2 = []severalFunction{productsSignedx1AVX2, productsSignedx2AVX2, productsSignedx4AVX2}
 )
 
 func (m *room) severalFunctions() []severalFunction {
+	wide := kernels.Active() == kernels.AVX512
 	switch {
-	case bytewise() && m.width == 32:
+	case bytewise() && wide && m.width == 32:
 		return several32VNNI
-	case bytewise():
+	case bytewise() && wide:
 		return several16VNNI
+	case bytewise() && m.width == 32:
+		return several32AVXVNNI
+	case bytewise():
+		return several16AVXVNNI
 	case m.quants == nil:
 		return severalSignedAVX2
 	case m.width == 32:

@@ -2,7 +2,8 @@ package blocks
 
 // withoutBytewise runs f as on a processor that has no products of bytes.
 func withoutBytewise(f func()) {
-	vnni = false
-	defer func() { vnni = true }()
+	wide, narrow := vnni, avxVNNI
+	vnni, avxVNNI = false, false
+	defer func() { vnni, avxVNNI = wide, narrow }()
 	f()
 }

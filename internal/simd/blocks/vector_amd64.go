@@ -9,13 +9,15 @@ import (
 	"github.com/wavelane/wavelane/quant"
 )
 
-// vnni says whether AVX-512 has products of bytes.
-var vnni = cpu.X86.HasAVX512VNNI
+// Each says whether its tier has products of bytes: AVX-512, and AVX2.
+var vnni, avxVNNI = cpu.X86.HasAVX512VNNI, cpu.X86.HasAVXVNNI
 
 // avx2 says whether the active tier has these instructions.
 func avx2() bool { return kernels.Active() == kernels.AVX2 || kernels.Active() == kernels.AVX512 }
 
-func bytewise() bool { return vnni && kernels.Active() == kernels.AVX512 }
+func bytewise() bool {
+	return vnni && kernels.Active() == kernels.AVX512 || avxVNNI && kernels.Active() == kernels.AVX2
+}
 
 func (w *row) unpackQuants(q []int8, block int) {
 	if !avx2() {
@@ -99,18 +101,18 @@ func raised(f *format) float32 {
 	return f.offset
 }
 
-// rowFunctions are those for floats, with AVX2 and AVX-512, and those for integers, with AVX2 and AVX-512 VNNI.
-var rowFunctions = map[quant.Type][4]rowFunction{
-	quant.Q4_0: {rowsQ4_0FloatsAVX2, rowsQ4_0FloatsAVX512, rowsQ4_0AVX2, rowsQ4_0VNNI},
-	quant.Q4_1: {rowsQ4_1FloatsAVX2, rowsQ4_1FloatsAVX512, rowsQ4_1AVX2, rowsQ4_1VNNI},
-	quant.Q5_0: {rowsQ5_0FloatsAVX2, rowsQ5_0FloatsAVX512, rowsQ5_0AVX2, rowsQ5_0VNNI},
-	quant.Q5_1: {rowsQ5_1FloatsAVX2, rowsQ5_1FloatsAVX512, rowsQ5_1AVX2, rowsQ5_1VNNI},
-	quant.Q8_0: {rowsQ8_0FloatsAVX2, rowsQ8_0FloatsAVX512, rowsQ8_0AVX2, rowsQ8_0VNNI},
-	quant.Q2_K: {rowsQ2KFloatsAVX2, rowsQ2KFloatsAVX512, rowsQ2KAVX2, rowsQ2KVNNI},
-	quant.Q3_K: {rowsQ3KFloatsAVX2, rowsQ3KFloatsAVX512, rowsQ3KAVX2, rowsQ3KVNNI},
-	quant.Q4_K: {rowsQ4KFloatsAVX2, rowsQ4KFloatsAVX512, rowsQ4KAVX2, rowsQ4KVNNI},
-	quant.Q5_K: {rowsQ5KFloatsAVX2, rowsQ5KFloatsAVX512, rowsQ5KAVX2, rowsQ5KVNNI},
-	quant.Q6_K: {rowsQ6KFloatsAVX2, rowsQ6KFloatsAVX512, rowsQ6KAVX2, rowsQ6KVNNI},
+// rowFunctions are those for floats, with AVX2 and AVX-512, and those for integers, with AVX2, AVX-VNNI and AVX-512 VNNI.
+var rowFunctions = map[quant.Type][5]rowFunction{
+	quant.Q4_0: {rowsQ4_0FloatsAVX2, rowsQ4_0FloatsAVX512, rowsQ4_0AVX2, rowsQ4_0AVXVNNI, rowsQ4_0VNNI},
+	quant.Q4_1: {rowsQ4_1FloatsAVX2, rowsQ4_1FloatsAVX512, rowsQ4_1AVX2, rowsQ4_1AVXVNNI, rowsQ4_1VNNI},
+	quant.Q5_0: {rowsQ5_0FloatsAVX2, rowsQ5_0FloatsAVX512, rowsQ5_0AVX2, rowsQ5_0AVXVNNI, rowsQ5_0VNNI},
+	quant.Q5_1: {rowsQ5_1FloatsAVX2, rowsQ5_1FloatsAVX512, rowsQ5_1AVX2, rowsQ5_1AVXVNNI, rowsQ5_1VNNI},
+	quant.Q8_0: {rowsQ8_0FloatsAVX2, rowsQ8_0FloatsAVX512, rowsQ8_0AVX2, rowsQ8_0AVXVNNI, rowsQ8_0VNNI},
+	quant.Q2_K: {rowsQ2KFloatsAVX2, rowsQ2KFloatsAVX512, rowsQ2KAVX2, rowsQ2KAVXVNNI, rowsQ2KVNNI},
+	quant.Q3_K: {rowsQ3KFloatsAVX2, rowsQ3KFloatsAVX512, rowsQ3KAVX2, rowsQ3KAVXVNNI, rowsQ3KVNNI},
+	quant.Q4_K: {rowsQ4KFloatsAVX2, rowsQ4KFloatsAVX512, rowsQ4KAVX2, rowsQ4KAVXVNNI, rowsQ4KVNNI},
+	quant.Q5_K: {rowsQ5KFloatsAVX2, rowsQ5KFloatsAVX512, rowsQ5KAVX2, rowsQ5KAVXVNNI, rowsQ5KVNNI},
+	quant.Q6_K: {rowsQ6KFloatsAVX2, rowsQ6KFloatsAVX512, rowsQ6KAVX2, rowsQ6KAVXVNNI, rowsQ6KVNNI},
 }
 
 // rowsFloats and rows8 set y to the products of rows of weights from lo on with one row of x, if there are instructions for it.
@@ -136,7 +138,10 @@ func (w *Weights) rows8(y []float32, x *Rounded, lo int) bool {
 		return false
 	}
 	f := 2
-	if bytewise() {
+	switch {
+	case bytewise() && kernels.Active() == kernels.AVX512:
+		f = 4
+	case bytewise():
 		f = 3
 	}
 	scale, sum := x.groups(w.width, 0, len(x.Q)/w.width)

@@ -16,7 +16,7 @@ func blocksFiles() (map[string][]byte, error) {
 	q3Scales := func(at [3]operand.Mem, put put) { b.scalesQ3K(at[1], at[2], put) }
 	b.nibbles(stored, "Nibbles", false, false)
 	b.nibbles(stored, "Fifths", true, false)
-	for _, u := range []use{stored, bytesAVX2, bytesVNNI, floatsAVX2, floatsAVX512} {
+	for _, u := range []use{stored, bytesAVX2, bytesAVXVNNI, bytesVNNI, floatsAVX2, floatsAVX512} {
 		if u != stored {
 			b.nibbles(u, "Q4_0", false, false)
 			b.nibbles(u, "Q4_1", false, true)
@@ -45,12 +45,14 @@ func blocksFiles() (map[string][]byte, error) {
 	b.lanes(false)
 	b.lanes(true)
 	for _, rows := range []int{1, 2, 4, 8} {
-		b.products("products32", 32, rows, 16)
-		b.products("products16", 16, rows, 16)
+		b.products("products32", 32, rows, bytesVNNI)
+		b.products("products16", 16, rows, bytesVNNI)
 		if rows < 8 { // there are not more registers
-			b.products("products32", 32, rows, 8)
-			b.products("products16", 16, rows, 8)
-			b.products("productsSigned", 32, rows, 8)
+			for _, u := range []use{bytesAVX2, bytesAVXVNNI} {
+				b.products("products32", 32, rows, u)
+				b.products("products16", 16, rows, u)
+			}
+			b.products("productsSigned", 32, rows, bytesAVX2)
 		}
 	}
 	return assembled(c, "blocks", "blocks")

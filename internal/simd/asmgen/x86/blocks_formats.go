@@ -57,26 +57,33 @@ func (b *blocks) eights(u use) {
 	f := b.unpack(u, "Q8_0", 32, false)
 	f.signed, f.wide = true, u == bytesVNNI
 	var raise reg.VecVirtual
-	if f.wide { // products of bytes want integers that are not negative
-		raise, f.offset = b.ZMM(), 128
+	if u.dots() { // which want integers that are not negative
+		raise, f.offset = b.YMM(), 128
+		if f.wide {
+			raise = b.ZMM()
+		}
 		b.VPBROADCASTB(b.table("blocksBytes80", 0x80), raise)
 	}
 	f.each(planes{32, 2}, 32, func(at [3]operand.Mem, put put) { b.halfScales(at[1], put) }, func(from operand.Mem, group int) {
 		switch {
 		case u.floats():
 			f.multiplyFloats(group, func(at int) operand.Op { return from.Offset(at) }, b.VPMOVSXBD)
-		case !f.wide:
+		case u == bytesAVX2:
 			v, x := b.load(from), b.load(at(f.to, 32*group))
 			b.VPSIGNB(v, x, x)
 			b.VPABSB(v, v)
 			b.VPMADDUBSW(x, v, v)
 			b.VPMADDWD(f.ones, v, v)
 			f.weighted(group, v, f.sums[group%4])
+		case u == bytesAVXVNNI:
+			v := b.YMM()
+			b.VPXOR(from, raise, v)
+			f.multiply(group, v)
 		case f.alone:
 			v, w := b.load(from), b.YMM()
 			b.zero(w)
 			b.VPXOR(raise.AsY(), v, v)
-			b.VPDPBUSD(at(f.to, 0), v, w)
+			b.dotBytes(at(f.to, 0), v, w)
 			f.weighted(0, w, f.minima())
 		default:
 			v := b.ZMM()
@@ -90,7 +97,7 @@ func (b *blocks) eights(u use) {
 func (f *unpacked) multiplyWide(i int, v reg.VecVirtual) {
 	w, scale := f.ZMM(), f.ZMM()
 	f.zero(w)
-	f.VPDPBUSD(at(f.to, 32*i), v, w)
+	f.dotBytes(at(f.to, 32*i), v, w)
 	f.VCVTDQ2PS(w, w)
 	// Each is loaded from what one store wrote, which then need not reach the cache first.
 	m := f.scales.Offset(4 * 32 / f.width * i)

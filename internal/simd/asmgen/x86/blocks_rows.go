@@ -30,9 +30,11 @@ type row struct {
 	scales, mins operand.Mem
 }
 
+var tiers = map[use]string{bytesAVX2: "AVX2", bytesAVXVNNI: "AVXVNNI", bytesVNNI: "VNNI", floatsAVX2: "FloatsAVX2", floatsAVX512: "FloatsAVX512"}
+
 // begin opens the function.
 func (f *unpacked) begin(format string) {
-	name := "rows" + format + [...]string{bytesAVX2: "AVX2", bytesVNNI: "VNNI", floatsAVX2: "FloatsAVX2", floatsAVX512: "FloatsAVX512"}[f.use]
+	name := "rows" + format + tiers[f.use]
 	x := "is *int8: scale and sum are those of its groups."
 	switch {
 	case f.summed():
@@ -290,9 +292,9 @@ func (f *unpacked) multiply(i int, v reg.VecVirtual) {
 		return
 	}
 	w := f.YMM()
-	if f.use == bytesVNNI {
+	if f.dots() {
 		f.zero(w)
-		f.VPDPBUSD(at(f.to, 32*i), v, w)
+		f.dotBytes(at(f.to, 32*i), v, w)
 	} else {
 		f.VPMADDUBSW(at(f.to, 32*i), v, w)
 		f.VPMADDWD(f.ones, w, w)

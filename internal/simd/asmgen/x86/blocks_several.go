@@ -65,6 +65,7 @@ func (b *blocks) lanes(stored bool) {
 // several is a function that multiplies several rows of x.
 type several struct {
 	*blocks
+	use
 	width, rows, lanes int
 	signed             bool // integers of any size, on AVX2
 	depth              int  // vectors whose products 16 bits have room for, on AVX2
@@ -76,14 +77,17 @@ type several struct {
 }
 
 // products writes such a function.
-func (b *blocks) products(name string, width, rows, lanes int) {
-	f := &several{blocks: b, width: width, rows: rows, lanes: lanes, signed: name == "productsSigned", depth: 4}
+func (b *blocks) products(name string, width, rows int, u use) {
+	lanes := 8
+	if u == bytesVNNI {
+		lanes = 16
+	}
+	f := &several{blocks: b, use: u, width: width, rows: rows, lanes: lanes, signed: name == "productsSigned", depth: 4}
 	f.multiples = map[int]reg.GPVirtual{}
 	if width == 16 {
 		f.depth = 2
 	}
-	tier := map[int]string{8: "AVX2", 16: "VNNI"}[lanes]
-	p := b.begin(fmt.Sprintf("%sx%d%s", name, rows, tier),
+	p := b.begin(fmt.Sprintf("%sx%d%s", name, rows, tiers[u]),
 		"func(sums *float32, q *int8, a, least, factor *float32, x *int8, scale, sum *float32, stride, n, weights, apart, rest int)",
 		fmt.Sprintf("multiplies n chunks of 512 integers in lanes of rows of weights, and groups after them, with %d rows of x; see products.", rows),
 		"sums", "stride", "factor")
@@ -98,7 +102,7 @@ func (b *blocks) products(name string, width, rows, lanes int) {
 		f.multiples[i] = b.GP64()
 		b.LEAQ(m, f.multiples[i])
 	}
-	if lanes == 8 && !f.signed || f.signed {
+	if u == bytesAVX2 {
 		f.ones = b.YMM()
 		b.VPCMPEQW(f.ones, f.ones, f.ones)
 		b.VPSRLW(operand.U8(15), f.ones, f.ones)
@@ -167,12 +171,7 @@ func (f *several) rest() {
 		f.VMOVDQU32(f.words("blocksTwo", func(int) byte { return 2 }), step)
 	}
 	f.Label("group")
-	q := f.vector(f.lanes)
-	if f.lanes == 16 {
-		f.VMOVDQU32(at(f.q, 0), q)
-	} else {
-		f.VMOVDQU(at(f.q, 0), q)
-	}
+	q := f.integers(0)
 	size := f.vector(f.lanes)
 	if groups == 1 {
 		f.VBROADCASTSS(at(f.a, 0), a)
@@ -183,11 +182,9 @@ func (f *several) rest() {
 	for i, t := range f.totals {
 		p, s := f.vector(f.lanes), f.vector(f.lanes)
 		switch {
-		case groups == 2:
+		case f.dots():
 			f.zero(p)
-			f.VPDPBUSD(f.row(f.x, i, 0), q, p)
-			f.VMULPS(f.row(f.scale, i, 0), a, s)
-			f.VPERMPS(s, index, s)
+			f.dotBytes(f.row(f.x, i, 0), q, p)
 		case f.signed:
 			f.VMOVDQU(f.row(f.x, i, 0), p)
 			f.VPSIGNB(q, p, p)
@@ -195,8 +192,13 @@ func (f *several) rest() {
 		default:
 			f.VPMADDUBSW(f.row(f.x, i, 0), q, p)
 		}
-		if groups == 1 {
+		if !f.dots() {
 			f.VPMADDWD(f.ones, p, p)
+		}
+		if groups == 2 {
+			f.VMULPS(f.row(f.scale, i, 0), a, s)
+			f.VPERMPS(s, index, s)
+		} else {
 			f.VBROADCASTSS(f.row(f.scale, i, 0), s)
 			f.VMULPS(a, s, s)
 		}
@@ -254,8 +256,8 @@ func (f *several) row(p reg.Register, i, offset int) operand.Mem {
 func (f *several) part(offset int) {
 	products := make([]reg.VecVirtual, f.rows)
 	for d := range 8 {
-		if f.lanes == 16 {
-			f.bytewise(products, d)
+		if f.dots() {
+			f.bytewise(products, d, offset)
 		} else {
 			f.pairwise(products, d, offset)
 		}
@@ -271,15 +273,24 @@ func (f *several) part(offset int) {
 }
 
 // bytewise adds the products of vector d.
-func (f *several) bytewise(products []reg.VecVirtual, d int) {
-	q := f.ZMM()
-	f.VMOVDQU32(at(f.q, 64*d), q)
+func (f *several) bytewise(products []reg.VecVirtual, d, offset int) {
+	q := f.integers(64*d + offset)
 	for i := range products {
 		if d == 0 || f.width == 16 && d == 4 {
 			products[i] = f.cleared()
 		}
-		f.VPDPBUSD(f.row(f.x, i, 64*d), q, products[i])
+		f.dotBytes(f.row(f.x, i, 64*d+offset), q, products[i])
 	}
+}
+
+// integers loads a vector of the weights'.
+func (f *several) integers(offset int) reg.VecVirtual {
+	if f.lanes == 8 {
+		return f.load(at(f.q, offset))
+	}
+	q := f.ZMM()
+	f.VMOVDQU32(at(f.q, offset), q)
+	return q
 }
 
 // pairwise is the same with sums of 16 bits first.

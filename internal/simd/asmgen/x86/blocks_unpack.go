@@ -12,12 +12,16 @@ type use uint8
 const (
 	stored use = iota
 	bytesAVX2
+	bytesAVXVNNI
 	bytesVNNI
 	floatsAVX2
 	floatsAVX512
 )
 
 func (u use) floats() bool { return u >= floatsAVX2 }
+
+// dots says whether there are products of bytes, whose sums have 32 bits.
+func (u use) dots() bool { return u == bytesAVXVNNI || u == bytesVNNI }
 
 // unpacked is a function that unpacks blocks.
 type unpacked struct {

@@ -153,6 +153,7 @@ func assembled(c *build.Context, pkg, name string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
+	encodeDots(file)
 	files := map[string][]byte{}
 	config := printer.Config{Name: "internal/simd/asmgen", Pkg: pkg}
 	for suffix, p := range map[string]printer.Printer{

@@ -263,7 +263,7 @@ proofs-programs:
 	cd internal/simd/asmgen && $(PROOF) ./kernels
 	cd internal/randomprograms && $(PROOF) .
 	$(PROOF) -v ./gpu -run '^TestRoundTrips$$'
-	WAVELANE_STREAMS=10m $(PROOF) -v ./examples/serve -run "^TestStreams$$$$"
+	WAVELANE_STREAMS=10m $(PROOF) -v ./examples/serve -run "^(TestStreams|TestClients)$$$$"
 	$(PROOF) ./dist -run "^TestMPI"
 
 FUZZTIME ?= 20s

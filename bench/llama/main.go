@@ -15,6 +15,7 @@ import (
 	"github.com/wavelane/wavelane/cpu"
 	"github.com/wavelane/wavelane/internal/decoder"
 	"github.com/wavelane/wavelane/llm"
+	"github.com/wavelane/wavelane/quant"
 	"github.com/wavelane/wavelane/quant/gguf"
 )
 
@@ -66,7 +67,7 @@ func run() error {
 	}
 	defer weights.Close()
 	session := func(topK int) (*decoder.Session, error) {
-		return weights.NewSession(ctx, decoder.SessionOptions{Context: 1024, Output: decoder.Output{TopK: topK}})
+		return weights.NewSession(ctx, decoder.SessionOptions{Context: 1024, Cache: quant.F16, Output: decoder.Output{TopK: topK}})
 	}
 	greedy, err := session(1)
 	if err != nil {

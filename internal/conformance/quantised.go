@@ -185,6 +185,7 @@ func quantMatmulCases(b *builder) {
 			b.quantised("", o, 9+i, block*(1+i%3), 17)
 			b.quantised("", o, 34, block*2, 66)
 		}
+		b.quantised("rows that few threads share", q8(f.BlockFormat, i%2 == 0), 1+i%2, 512+block%256, 301)
 	}
 	for _, q := range []bool{false, true} {
 		b.quantised("", q8(compute.Q4_K, q), 8, 512, 33)
@@ -254,6 +255,8 @@ func quantFusedCases(b *builder) {
 			b.quantised("", o, 12, block, two(18)...)
 		}
 	}
+	b.quantised("rows that few threads share", q8(compute.Q4_1, true), 1, 576, two(301)...)
+	b.quantised("rows that some threads share", q8(compute.Q5_0, false), 1, 1056, two(150)...)
 	b.quantised("", q8(compute.Q4_K, true), 1, 2048, two(10)...)
 	b.quantised("", q8(compute.Q6_K, false), 6, 768, two(33)...)
 	b.quantised("no rows of x", q8(compute.Q4_0, true), 0, 32, two(3)...)
@@ -277,6 +280,7 @@ func quantQKVCases(b *builder) {
 		}
 	}
 	b.quantised("", o(compute.Q4_K, compute.Q4_K, compute.Q6_K, true), 1, 1024, 64, 16, 16)
+	b.quantised("rows that few threads share", o(compute.Q4_1, compute.Q4_1, compute.Q8_0, true), 1, 576, 250, 9, 81)
 	b.quantised("", o(compute.Q4_K, compute.Q5_K, compute.Q6_K, false), 11, 512, 30, 7, 7)
 	b.quantised("no rows of x", o(compute.Q4_K, compute.Q5_K, compute.Q6_K, true), 0, 256, 3, 2, 1)
 	b.quantised("K = 0", o(compute.Q4_K, compute.Q5_K, compute.Q6_K, false), 2, 0, 3, 2, 1)

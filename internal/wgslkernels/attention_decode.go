@@ -64,10 +64,7 @@ func (s *step) attendSplit(c splitAttention) error {
 	}
 	c.shards = max(1, ceilDiv(total, c.fit))
 	rows := c.N * c.Group()
-	of := decodeRows
-	if rows == 1 {
-		of = 1
-	}
+	of := min(room(rows), decodeRows)
 	tiles := ceilDiv(rows, of)
 	// So often the loops of a thread go round for keys that a workgroup takes at a time.
 	lanes, columns := s.decodeLanes()

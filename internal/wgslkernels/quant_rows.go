@@ -30,10 +30,27 @@ type quantRows struct {
 	of       []quantProduct // several only of plain ones
 
 	dots, subgroups bool
+	lanes           int // threads that share four rows of weights
 }
 
 // rows is how many of each weight a workgroup takes.
-func (v *quantRows) rows() int { return 4 / len(v.of[0].w) }
+func (v *quantRows) rows() int { return 4 / len(v.of[0].w) * quantLanes / v.lanes }
+
+// spread sets how many threads share four rows: all of a workgroup, or fewer where rows have less than four runs for each of them and there are
+// workgroups enough for the device. Then fewer of them idle, and sums are added up by fewer.
+func (v *quantRows) spread(room, k int, caps *wgsl.Caps) {
+	rows, enough := 0, 1024
+	if caps.Software { // which has some threads
+		enough = 8
+	}
+	for _, p := range v.of {
+		rows += p.w[0].rows()
+	}
+	v.lanes = quantLanes
+	for k/16 < 4*v.lanes && v.lanes > 4*room && v.lanes > 8 && rows >= 2*v.rows()*enough {
+		v.lanes /= 2
+	}
+}
 
 // quantRows reports false where it cannot do it.
 func (s *step) quantRows(v *quantRows) (done bool, err error) {
@@ -63,7 +80,8 @@ func (s *step) quantRows(v *quantRows) (done bool, err error) {
 	if v.q8 && !v.dots && k/4 > loopBudget {
 		return false, nil
 	}
-	v.subgroups = s.caps.Subgroups && s.Choose("quant", problem, []string{"lanes", "subgroups"}) == 1
+	v.spread(room(m), k, s.caps)
+	v.subgroups = v.lanes == quantLanes && s.caps.Subgroups && s.Choose("quant", problem, []string{"lanes", "subgroups"}) == 1
 	if v.dots {
 		v.x = s.activations(v, m, k)
 	}
@@ -194,25 +212,33 @@ func (s *step) quantRun(v *quantRows, d *Dispatch, m, first, end int) {
 type quantText struct {
 	Form, Functions string
 	Room, Vectors   int // of rows of x, of sums
-	Lanes, Rows     int // Rows of each weight
+	Lanes, Rows     int // Rows of each weight, in each group
+	Group           int // lanes that share rows
 	Biased, Several bool
 	Dots, Subgroups bool
+	Grouped         bool     // by several groups
 	Bound, Of       []string // bindings after x, the weights of the four rows
 	Formats         []*blocks
 }
 
-func (v *quantRows) kernel(m int) *wgsl.Kernel {
+// room is how many rows a kernel for m has room for: a power of 2.
+func room(m int) int {
 	room := 1
 	for room < m {
 		room *= 2
 	}
+	return room
+}
+
+func (v *quantRows) kernel(m int) *wgsl.Kernel {
+	room := room(m)
 	var formats []string
 	for _, p := range v.of {
 		formats = append(formats, p.w[0].format.String())
 	}
-	t := quantText{Form: v.form, Room: room, Vectors: room, Lanes: quantLanes, Rows: v.rows(), Biased: v.of[0].bias != nil,
+	t := quantText{Form: v.form, Room: room, Vectors: room, Lanes: quantLanes, Rows: 4 / len(v.of[0].w), Group: v.lanes, Grouped: v.lanes < quantLanes, Biased: v.of[0].bias != nil,
 		Several: len(v.of) > 1, Dots: v.dots, Subgroups: v.subgroups}
-	key := fmt.Sprintf("quant_matvec/%s/%s/%d", v.form, strings.Join(formats, ","), room)
+	key := fmt.Sprintf("quant_matvec/%s/%s/%d/%d", v.form, strings.Join(formats, ","), room, v.lanes)
 	var extensions []string
 	if t.Biased {
 		key += "/bias"
@@ -253,16 +279,19 @@ func (v *quantRows) kernel(m int) *wgsl.Kernel {
 		for i := range 4 {
 			t.Of = append(t.Of, fmt.Sprint("w", i/t.Rows))
 		}
-		k.Shared = sumLanes(t.Vectors, quantLanes, t.Subgroups)
+		k.Shared = t.shared()
 		k.Source = render("quant_matvec.wgsl", t, extensions...)
 		return k
 	})
 }
 
-// sumLanes is the workgroup memory of sum_lanes.wgsl.
-func sumLanes(vectors, lanes int, subgroups bool) int {
-	if subgroups {
-		return 16 * vectors * lanes
+// shared is the workgroup memory of sum_lanes.wgsl.
+func (t *quantText) shared() int {
+	switch {
+	case t.Subgroups:
+		return 16 * t.Vectors * t.Lanes
+	case t.Grouped:
+		return 16 * t.Vectors * (t.Lanes + 1)
 	}
-	return 16*vectors*(lanes+1) + 4*lanes
+	return 16*t.Vectors*(t.Lanes+1) + 4*t.Lanes
 }

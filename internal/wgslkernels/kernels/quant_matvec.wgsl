@@ -1,5 +1,5 @@
 {{$p := . -}}
-// Products of {{.Room}} rows of x, or fewer, with rows of weights, which are read once: a workgroup takes {{if eq .Form "gate"}}two rows of each weight{{else}}four rows{{end}}{{if .Several}}
+// Products of {{.Room}} rows of x, or fewer, with rows of weights, which are read once: a {{if .Grouped}}group of {{.Group}} threads{{else}}workgroup{{end}} takes {{if eq .Form "gate"}}two rows of each weight{{else}}four rows{{end}}{{if .Several}}
 // of one of the weights{{end}}, a thread a run of each at a time.{{if .Dots}} x is in 8 bits: see quant_activations.wgsl.{{end}}
 struct Params {
     m: u32,     // rows of x
@@ -37,20 +37,20 @@ fn poisoned(v: u32) -> bool {
 }
 {{end}}
 // Result i of the few from row on, for row v of x.
-fn store(which: u32, v: u32, row: u32, i: u32, joined: u32) {
+fn store(which: u32, v: u32, row: u32, i: u32, span: u32) {
     let rows = p.products[2u * which].w;
     let places = p.products[2u * which + 1u];
     if v >= p.m || row + i >= rows { return; }
-    let s = total(4u * v + i, joined);
+    let s = total(4u * v + i, span);
 {{- if eq .Form "gate"}}
-    let up = total(4u * v + i + 2u, joined);
+    let up = total(4u * v + i + 2u, span);
     var z = swiglu(s, up);
     {{- if not .Dots}}
     let large = is_inf(s) || is_inf(up);
     {{- end}}
 {{- else}}
     {{- if eq .Form "norm"}}
-    let t = total(4u, joined);
+    let t = total(4u, span);
     var z = s * select(inverseSqrt(t / f32(16u * p.runs) + p.epsilon), 0.0, is_inf(t));
     {{- else}}
     var z = s;
@@ -90,7 +90,13 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
     let places = p.products[2u * which + 1u];
     let blocks = head.y;
     let rows = head.w;
+{{- if .Grouped}}
+    let l = lane % {{.Group}}u;
+    let row = ((id - head.x) * {{div .Lanes .Group}}u + lane / {{.Group}}u) * {{.Rows}}u;
+{{- else}}
+    let l = lane;
     let row = (id - head.x) * {{.Rows}}u;
+{{- end}}
 {{- range $i, $w := .Of}}
     let at{{$i}} = places.x + min(row + {{rem $i $p.Rows}}u, rows - 1u) * head.z;
 {{- end}}
@@ -100,7 +106,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
 {{- range $v := seq .Vectors}}
     var s{{$v}} = vec4<f32>();
 {{- end}}
-    for (var r = lane; r < p.runs; r += {{.Lanes}}u) {
+    for (var r = l; r < p.runs; r += {{.Group}}u) {
 {{- if .Several}}
         var o = 0.0;
     {{- range $i, $w := .Of}}
@@ -163,5 +169,5 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
 {{- end}}
     }
 {{- template "sum_lanes" .}}
-    store(which, lane / {{.Rows}}u, row, lane % {{.Rows}}u, joined);
+    store(which, l / {{.Rows}}u, row, l % {{.Rows}}u, span);
 }

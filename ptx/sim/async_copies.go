@@ -122,20 +122,8 @@ func (b *copies) begin(w *warp, reading uint32, dst, src *[warpSize]uint64) bool
 	if w.mon == nil {
 		return true
 	}
-	if w.prog.async {
-		if !w.settled(reading, x.from, b.source, src) {
-			return false
-		}
-		words := w.wordsOf(s)
-		for l := m; l != 0; l &= l - 1 {
-			for i, list := 0, words.at(dst[first(l)&31], x.n); i < len(list); i++ {
-				if list[i].writer != nil || list[i].readers > 0 {
-					return false
-				}
-			}
-		}
-	}
-	if reading != 0 && !w.mon.reads(w, reading, x.from, b.source, src) || !w.mon.writes(w, m, x.to, s, dst) {
+	if w.prog.async && !w.wordsOf(s).idle(m, x.n, dst) || reading != 0 && !w.reads(reading, x.from, b.source, src) ||
+		!w.mon.writes(w, m, x.to, s, dst) {
 		return false
 	}
 	for l := m; l != 0; l &= l - 1 { // no value until it has come
@@ -153,9 +141,11 @@ func (b *copies) hold(w *warp, reading uint32, dst, src *[warpSize]uint64) {
 	words := w.wordsOf(&w.block.shared)
 	for l := b.lanes; l != 0; l &= l - 1 {
 		lane := first(l) & 31
-		for i, list := 0, words.at(dst[lane], n); i < len(list); i++ {
-			list[i].writer, list[i].writerBytes = &b.flights[lane], 15
-			w.wrote(lane, &list[i], 15)
+		me := w.fenced(lane)
+		p, list := words.at(dst[lane], n)
+		for i := range list {
+			p.lock(&list[i], &b.flights[lane], 15)
+			list[i].wrote(me, 15)
 		}
 	}
 	if reading == 0 {
@@ -164,7 +154,8 @@ func (b *copies) hold(w *warp, reading uint32, dst, src *[warpSize]uint64) {
 	words = w.wordsOf(b.source)
 	for l := reading; l != 0; l &= l - 1 {
 		lane := first(l) & 31
-		for i, list := 0, words.at(src[lane], n); i < len(list); i++ {
+		_, list := words.at(src[lane], n)
+		for i := range list {
 			list[i].reader, list[i].readerBytes = &b.flights[lane], 15
 			list[i].readers++
 		}
@@ -240,16 +231,17 @@ func (b *copies) release(w *warp, m uint32) {
 		if here == nil {
 			continue
 		}
-		for i, list := 0, here.at(f.one.dst, b.op.n); i < len(list); i++ {
-			if list[i].writer == f {
-				list[i].writer = nil
-			}
-			w.wrote(lane, &list[i], 15)
+		me := w.fenced(lane)
+		p, list := here.at(f.one.dst, b.op.n)
+		for i := range list {
+			p.unlock(&list[i], f)
+			list[i].wrote(me, 15)
 		}
 		if f.one.to == 0 {
 			continue
 		}
-		for i, list := 0, there.at(f.one.src-b.source.base, b.op.n); i < len(list); i++ {
+		_, list = there.at(f.one.src-b.source.base, b.op.n)
+		for i := range list {
 			list[i].free()
 			if list[i].reader == f { // it stays there for another one
 				b.known = true

@@ -9,10 +9,31 @@ import "github.com/wavelane/wavelane/ptx/ir"
 type words struct {
 	grid    *grid // the launch that it is about
 	cluster Dim3  // and the cluster, for shared memory: it is used again
-	pages   [][]word
+	pages   []*page
 }
 
 const pageWords = 64
+
+// page is neighbouring words.
+type page struct {
+	locked int // how many of them have a writer
+	words  [pageWords]word
+}
+
+// lock notes that an operation writes bytes of a word, unlock that it is over.
+func (p *page) lock(x *word, f *flight, bytes uint8) {
+	if x.writer == nil {
+		p.locked++
+	}
+	x.writer, x.writerBytes = f, bytes
+}
+
+func (p *page) unlock(x *word, f *flight) {
+	if x.writer == f {
+		p.locked--
+		x.writer = nil
+	}
+}
 
 // word is the state of 4 bytes. Which of them each part is about is in a mask; of two operations that write different bytes
 // of a word only the first is known.
@@ -69,37 +90,50 @@ func (w *warp) wordsOf(s *segment) *words {
 		cluster = w.block.cluster.id
 	}
 	if s.words == nil || s.words.grid != w.block.grid || s.words.cluster != cluster {
-		s.words = &words{grid: w.block.grid, cluster: cluster, pages: make([][]word, len(s.data)/(4*pageWords)+1)}
+		s.words = &words{grid: w.block.grid, cluster: cluster, pages: make([]*page, len(s.data)/(4*pageWords)+1)}
 	}
 	return s.words
 }
 
 // at is the words of n bytes, not more than 32, at an offset that is a multiple of n.
-func (k *words) at(off uint64, n int) []word {
-	page := &k.pages[off/(4*pageWords)]
-	if *page == nil {
-		*page = make([]word, pageWords)
+func (k *words) at(off uint64, n int) (*page, []word) {
+	p := &k.pages[off/(4*pageWords)]
+	if *p == nil {
+		*p = new(page)
 	}
-	return (*page)[off/4%pageWords:][:n/4]
+	return *p, (*p).words[off/4%pageWords:][:n/4]
+}
+
+// idle tells whether no asynchronous operation has to do with n bytes at the offsets of lanes, which are multiples of n.
+func (k *words) idle(m uint32, n int, off *[warpSize]uint64) bool {
+	for ; m != 0; m &= m - 1 {
+		_, list := k.at(off[first(m)&31], n)
+		for i := range list {
+			if list[i].writer != nil || list[i].readers > 0 {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // words calls f for those from an offset on, n bytes long, with a mask of the bytes of each.
-func (w *warp) words(s *segment, off, n int, f func(x *word, bytes uint8)) {
+func (w *warp) words(s *segment, off, n int, f func(p *page, x *word, bytes uint8)) {
 	k := w.wordsOf(s)
 	for i := off / 4; i <= (off+n-1)/4; i++ {
 		from, to := max(off-4*i, 0), min(off+n-4*i, 4)
-		f(&k.at(uint64(4*i), 4)[0], uint8(byteMask(from, to-from)))
+		p, x := k.at(uint64(4*i), 4)
+		f(p, &x[0], uint8(byteMask(from, to-from)))
 	}
 }
 
-// wrote notes that a lane writes bytes of a word through the generic proxy.
-func (w *warp) wrote(lane int, x *word, bytes uint8) {
-	me := w.fenced(lane)
-	if x.generic != me || x.fences != w.block.grid.fences {
-		x.generic, x.fences, x.genericBytes = me, w.block.grid.fences, 0
+// wrote notes that a thread writes bytes of the word through the generic proxy.
+func (x *word) wrote(by *fenced, bytes uint8) {
+	if n := by.w.block.grid.fences; x.generic != by || x.fences != n {
+		x.generic, x.fences, x.genericBytes = by, n, 0
 	}
 	x.genericBytes |= bytes
-	x.pc = w.at
+	x.pc = by.w.at
 }
 
 // free notes that one of the operations that read the word is over.
@@ -114,7 +148,7 @@ func (w *warp) guard(lane int, op *memOp, s *segment, off int) {
 	if s.space != ir.SharedSpace && s.space != ir.GlobalSpace {
 		return
 	}
-	w.words(s, off, op.size, func(x *word, bytes uint8) {
+	w.words(s, off, op.size, func(_ *page, x *word, bytes uint8) {
 		if !w.async.landing {
 			if x.writer != nil && x.writerBytes&bytes != 0 {
 				w.hazard(x.writer, lane, s, off, "nobody has waited for the asynchronous operation that writes here")
@@ -125,7 +159,7 @@ func (w *warp) guard(lane int, op *memOp, s *segment, off int) {
 		}
 		switch {
 		case op.write && !op.async:
-			w.wrote(lane, x, bytes)
+			x.wrote(w.fenced(lane), bytes)
 		case op.write:
 			x.genericBytes &^= bytes
 		case op.async && x.genericBytes&bytes != 0:
@@ -153,14 +187,14 @@ func (w *warp) hold(f *flight, op *memOp, addr uint64, n int) {
 		return
 	}
 	s, off := w.locate(f.lane, op, addr)
-	w.words(s, int(off), n, func(x *word, bytes uint8) {
+	w.words(s, int(off), n, func(p *page, x *word, bytes uint8) {
 		switch {
 		case !op.write:
 			x.reader = f
 			x.readers++
 			x.readerBytes |= bytes
 		case x.writer == nil:
-			x.writer, x.writerBytes = f, bytes
+			p.lock(x, f, bytes)
 		case x.writer == f:
 			x.writerBytes |= bytes
 		}
@@ -181,11 +215,10 @@ func (f *flight) unlock(op *memOp) {
 			return
 		}
 		s, off := f.w.locate(f.lane, op, addr)
-		f.w.words(s, int(off), n, func(x *word, _ uint8) {
-			switch {
-			case op.write && x.writer == f:
-				x.writer = nil
-			case !op.write:
+		f.w.words(s, int(off), n, func(p *page, x *word, _ uint8) {
+			if op.write {
+				p.unlock(x, f)
+			} else {
 				x.free()
 			}
 		})

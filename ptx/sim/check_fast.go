@@ -10,7 +10,7 @@ import "github.com/wavelane/wavelane/ptx/ir"
 func (v *moved) checkedLoad(fast step) step {
 	return func(w *warp, m uint32) {
 		addr := &w.places[0]
-		if s := v.inside(w, m, addr); s != nil && w.settled(m, v.op, s, addr) && w.mon.reads(w, m, v.op, s, addr) {
+		if s := v.inside(w, m, addr); s != nil && w.reads(m, v.op, s, addr) {
 			fast(w, m)
 			return
 		}
@@ -22,33 +22,44 @@ func (v *moved) checkedLoad(fast step) step {
 func (v *moved) checkedStore(fast step) step {
 	return func(w *warp, m uint32) {
 		addr := &w.places[0]
-		if s := v.inside(w, m, addr); s != nil {
-			for l := m; w.prog.async && l != 0; l &= l - 1 {
-				w.guard(first(l), v.op, s, int(addr[first(l)]))
-			}
-			if w.mon.writes(w, m, v.op, s, addr) {
-				fast(w, m)
-				return
+		s := v.inside(w, m, addr)
+		if s == nil || w.prog.async && !w.wordsOf(s).idle(m, v.op.size, addr) || !w.mon.writes(w, m, v.op, s, addr) {
+			v.store(w, m)
+			return
+		}
+		for l := m; w.prog.async && l != 0; l &= l - 1 {
+			me := w.fenced(first(l))
+			_, list := s.words.at(addr[me.lane&31], v.op.size)
+			for i := range list {
+				list[i].wrote(me, 15)
 			}
 		}
-		v.store(w, m)
+		fast(w, m)
 	}
 }
 
-// settled tells whether nothing writes asynchronously what lanes load.
-func (w *warp) settled(m uint32, op *memOp, s *segment, addr *[warpSize]uint64) bool {
-	if m == 0 || !w.prog.async || s.words == nil || s.words.grid != w.block.grid {
-		return true
-	}
-	for ; m != 0; m &= m - 1 {
-		at := addr[first(m)&31] / 4
-		for i := at; i < at+uint64(op.size/4); i++ {
-			if page := s.words.pages[i/pageWords]; page != nil && page[i%pageWords].writer != nil {
-				return false
+// reads is [monitor.reads], unless something writes asynchronously what lanes load.
+func (w *warp) reads(m uint32, op *memOp, s *segment, addr *[warpSize]uint64) bool {
+	g := &w.work.groups
+	g.Of(m, addr, op.size)
+	if k := s.words; w.prog.async && k != nil && k.grid == w.block.grid {
+		settled := g.Each(addr, func(off int) bool {
+			p := k.pages[off/(4*pageWords)]
+			if p == nil || p.locked == 0 {
+				return true
 			}
+			for i := range op.size / 4 {
+				if p.words[off/4%pageWords+i].writer != nil {
+					return false
+				}
+			}
+			return true
+		})
+		if !settled {
+			return false
 		}
 	}
-	return true
+	return w.mon.reads(w, m, op, s, addr)
 }
 
 // inside finds the segment in which the accesses of all lanes lie, aligned, and their offsets in it; nil if there is none.
@@ -68,13 +79,12 @@ func (v *moved) inside(w *warp, m uint32, addr *[warpSize]uint64) *segment {
 
 // reads does what access does for plain loads of lanes, unless something is unusual: then it returns false. Offsets are
 // in bounds and multiples of the size, which is one of 4, 8, 16 or 32.
-func (d *watch) reads(w *warp, m uint32, op *memOp, s *segment, addr *[warpSize]uint64) bool {
+func (d *watch) reads(w *warp, _ uint32, op *memOp, s *segment, addr *[warpSize]uint64) bool {
 	sh := s.shadow
 	if sh == nil || sh.Bytes() < len(s.data) {
 		return false
 	}
-	g := &d.groups
-	g.Of(m, addr, op.size)
+	g := &w.work.groups
 	if d.checks&CheckInit != 0 && !g.Each(addr, func(off int) bool { return sh.Undefined(off, op.size) == 0 }) {
 		return false
 	}

@@ -79,13 +79,17 @@ func (w *warp) undefinedBytes(r ref, lane, n int) uint32 {
 // demand reports a register that has no value in some of the lanes. Where the launch goes on, it has one from here on.
 func (w *warp) demand(r ref, m uint32, what string) {
 	if bad := m &^ w.def[r.bank][r.i]; bad != 0 {
-		lane := first(bad)
-		o := w.originOf(r, lane)
-		f := w.faultOf(Uninitialized, lane, 0, 0, fmt.Sprintf("%s has no value in lanes %#08x: %s", what, bad, o.what))
-		f.Other = o.by
-		w.report(f)
-		w.def[r.bank][r.i] |= bad
+		w.lacks(r, bad, what)
 	}
+}
+
+func (w *warp) lacks(r ref, bad uint32, what string) {
+	lane := first(bad)
+	o := w.originOf(r, lane)
+	f := w.faultOf(Uninitialized, lane, 0, 0, fmt.Sprintf("%s has no value in lanes %#08x: %s", what, bad, o.what))
+	f.Other = o.by
+	w.report(f)
+	w.def[r.bank][r.i] |= bad
 }
 
 // operands are the registers of an instruction, by what happens to them. Constants and special registers always have
@@ -432,8 +436,8 @@ func demanding(k ir.Kind, o operands, s step) step {
 				return
 			}
 		}
-		bad := uint32(0)
 		if stores {
+			bad := uint32(0)
 			for i, r := range o.values[:min(len(o.values), len(w.poison))] {
 				w.poison[i] = m &^ w.def[r.bank][r.i]
 				bad |= w.poison[i]
@@ -443,6 +447,12 @@ func demanding(k ir.Kind, o operands, s step) step {
 			}
 		}
 		s(w, m)
+		if w.poison == ([len(w.poison)]uint32{}) {
+			for _, r := range o.written[:min(len(o.written), len(w.poison))] {
+				w.def[r.bank][r.i] |= m
+			}
+			return
+		}
 		for i, r := range o.written[:min(len(o.written), len(w.poison))] {
 			lost := w.poison[i] & m
 			p := &w.def[r.bank][r.i]

@@ -17,7 +17,6 @@ type watch struct {
 	// What threads synchronise on: barriers of blocks, and other keys.
 	barriers map[*barrier]*shadow.Barrier
 	posts    map[any]*shadow.Post
-	groups   shadow.Groups // of the lanes that load
 }
 
 // newMonitor returns what watches a GPU with the configuration, nil if nothing does.

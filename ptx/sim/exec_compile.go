@@ -56,6 +56,13 @@ func (w *warp) set(r ref, lane int, v uint64) {
 // uniform reads a register that is the same in all lanes of m, which must not be 0; ok is false if it is not the same.
 func (w *warp) uniform(r ref, m uint32) (v uint64, ok bool) {
 	v = w.get(r, first(m))
+	if m == full && r.bank == bank32 && r.i >= 0 {
+		differ := uint32(0)
+		for _, x := range w.r32[r.i] {
+			differ |= x ^ uint32(v)
+		}
+		return v, differ == 0
+	}
 	for m &= m - 1; m != 0; m &= m - 1 {
 		if w.get(r, first(m)) != v {
 			return v, false
@@ -150,6 +157,7 @@ type compiler struct {
 	in     *inst // the instruction being compiled
 	// wrapped: its step is checked and counted inside another one
 	wrapped bool
+	param   bool // it loads a parameter, as fastParam does
 	consts  map[constant]ref
 }
 
@@ -413,7 +421,7 @@ func (c *compiler) instr(in *ir.Instr) error {
 		return c.unsupported(in)
 	}
 	c.in.cost = costOf(in)
-	c.wrapped = false
+	c.wrapped, c.param = false, false
 	s, err := h(c, in)
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/wavelane/wavelane/ptx/ir"
+	"github.com/wavelane/wavelane/ptx/sim/internal/shadow"
 )
 
 // How long something runs before something else has its turn, in instructions of warps.
@@ -50,8 +51,9 @@ type worker struct {
 	spare  []*cluster
 	order  []int64 // of the clusters, under a seed
 	rng    *rand.Rand
-	cache  []*segment // by memOp.slot: where the last access was
-	clock  uint64     // instructions executed
+	cache  []*segment    // by memOp.slot: where the last access was
+	groups shadow.Groups // of the lanes that load, with checks: see warp.reads
+	clock  uint64        // instructions executed
 	// By instruction: how often executed, and by how many lanes in all.
 	count, lanes []uint64
 	// The same of stretches, by their first instruction.

@@ -5,7 +5,7 @@ import (
 	"github.com/wavelane/wavelane/ptx/sim/internal/lanes"
 )
 
-// stretch is neighbouring instructions that compute with registers alone, without guards and labels among them. They are executed
+// stretch is neighbouring instructions that compute with registers and parameters alone, without guards and labels among them. They are executed
 // together, with one look at what the checks ask for; where that is not enough, because a register has no value or because the turn of the
 // warp or the way of its lanes ends among them, one by one.
 type stretch struct {
@@ -22,6 +22,10 @@ func (c *compiler) plain(in *ir.Instr) bool {
 	}
 	switch in.Kind() {
 	case ir.Arithmetic, ir.SetPred:
+	case ir.Load:
+		if !c.param {
+			return false
+		}
 	case ir.Move:
 		switch in.Op {
 		case "mov", "cvt", "cvt.pack", "selp", "slct":

@@ -33,26 +33,22 @@ func (v *moved) plain() bool {
 	return v.size == 4 && !v.addr.frame && (v.op.space == ir.SharedSpace || v.op.space == ir.GlobalSpace)
 }
 
-// fastParam loads one register from the parameter block.
+// fastParam loads one register from the parameter block, of so many bytes. Nothing about that is ever to be complained about.
 //
 //go:noinline
-func (v *moved) fastParam() step {
+func (v *moved) fastParam(size int) step {
 	r := v.elems[0]
-	n := uint64(v.size)
-	at := v.addr.off
-	if len(v.elems) != 1 || r.i < 0 || int(r.bits) != 8*v.size || v.size < 4 || at%n != 0 {
+	n, at := uint64(v.size), v.addr.off
+	if len(v.elems) != 1 || r.i < 0 || int(r.bits) != 8*v.size || v.size < 4 || at%n != 0 || at >= uint64(size) || at+n > uint64(size) {
 		return nil
 	}
-	return func(w *warp, m uint32) {
-		data := w.block.grid.params.data
-		switch {
-		case at+n > uint64(len(data)):
-			v.loadParam(w, m)
-		case n == 4:
-			fill(&w.r32[r.i], binary.LittleEndian.Uint32(data[at:]), m)
-		default:
-			fill(&w.r64[r.i], binary.LittleEndian.Uint64(data[at:]), m)
+	if n == 4 {
+		return func(w *warp, m uint32) {
+			fill(&w.r32[r.i], binary.LittleEndian.Uint32(w.block.grid.params.data[at:]), m)
 		}
+	}
+	return func(w *warp, m uint32) {
+		fill(&w.r64[r.i], binary.LittleEndian.Uint64(w.block.grid.params.data[at:]), m)
 	}
 }
 

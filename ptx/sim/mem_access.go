@@ -2,6 +2,7 @@ package sim
 
 import (
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/ptx/args"
 	"github.com/wavelane/wavelane/ptx/ir"
 )
 
@@ -67,7 +68,8 @@ func compileLoad(c *compiler, in *ir.Instr) (step, error) {
 		}
 	}
 	if v.op.space == ir.ParamSpace && v.addr.base.i < 0 {
-		if f := v.fastParam(); f != nil && !c.checks {
+		if f := v.fastParam(args.LayoutOf(c.prog.kernel.Params).Size()); f != nil {
+			c.param = true
 			return f, nil
 		}
 		return v.loadParam, nil

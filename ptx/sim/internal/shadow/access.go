@@ -235,6 +235,12 @@ func (d *Races) Reads(w *Warp, g *Groups, h *History, off *[warpSize]uint64, siz
 					}
 				}
 			}
+			// As a rule other warps have read it since the last barrier.
+			if more != nil && !more.writes && f.mode&writes == 0 && f.time > max(from, v.all) &&
+				more.warps>>(w.id&63)&1 == 0 && len(more.list)&7 != 7 {
+				more.append(entry{w.epoch, w.id, lanes, at, 0}, d.per)
+				continue
+			}
 			if !d.readBy(w, lanes, v, cl, from, at, limit) {
 				return false
 			}

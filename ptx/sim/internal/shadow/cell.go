@@ -314,9 +314,8 @@ func (d *Races) add(w *Warp, v *view, cl *cell, from uint64, e entry, limit int)
 			return
 		}
 	}
-	s.list = append(s.list, e)
-	switch {
-	case len(s.list)&7 == 0:
+	s.append(e, d.per)
+	if len(s.list)&7 == 0 {
 		// Entries go that happened before e and conflict with nothing with which e does not conflict.
 		gone := func(o entry) bool {
 			return covers(e.mode, o.mode) && o.time != e.time && (o.time <= from || d.before(v, o.warp, o.lanes, o.time))
@@ -326,10 +325,14 @@ func (d *Races) add(w *Warp, v *view, cl *cell, from uint64, e entry, limit int)
 			d.fold(w, s, limit)
 		}
 		s.summary()
-	default:
-		s.include(&e)
-		s.alien = s.alien || e.warp/d.per != s.list[0].warp/d.per
 	}
+}
+
+// append adds an entry. per is the warps of a block.
+func (s *accesses) append(e entry, per uint32) {
+	s.list = append(s.list, e)
+	s.include(&e)
+	s.alien = s.alien || e.warp/per != s.list[0].warp/per
 }
 
 func (s *accesses) include(e *entry) {

@@ -254,12 +254,19 @@ func (f *several) row(p reg.Register, i, offset int) operand.Mem {
 
 // part is for as many groups as there are lanes, from an offset in bytes on.
 func (f *several) part(offset int) {
-	products := make([]reg.VecVirtual, f.rows)
+	products, odd := make([]reg.VecVirtual, f.rows), make([]reg.VecVirtual, f.rows)
 	for d := range 8 {
-		if f.dots() {
+		if f.dots() && f.rows < 8 && d%2 == 1 {
+			f.bytewise(odd, d, offset)
+		} else if f.dots() {
 			f.bytewise(products, d, offset)
 		} else {
 			f.pairwise(products, d, offset)
+		}
+		if last := d == 7 || f.width == 16 && d == 3; last && odd[0] != nil {
+			for i := range odd {
+				f.VPADDD(odd[i], products[i], products[i])
+			}
 		}
 		switch {
 		case f.width == 16 && d == 3:
@@ -276,8 +283,11 @@ func (f *several) part(offset int) {
 func (f *several) bytewise(products []reg.VecVirtual, d, offset int) {
 	q := f.integers(64*d + offset)
 	for i := range products {
-		if d == 0 || f.width == 16 && d == 4 {
+		switch {
+		case products[i] == nil:
 			products[i] = f.cleared()
+		case f.width == 16 && d == 4 || f.width == 16 && d == 5 && f.rows < 8:
+			f.zero(products[i])
 		}
 		f.dotBytes(f.row(f.x, i, 64*d+offset), q, products[i])
 	}

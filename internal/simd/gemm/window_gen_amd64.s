@@ -4941,6 +4941,8 @@ by4x16x2:
 one4x16:
 	TESTQ   R8, R8
 	JLE     done4
+	CMPQ    R8, $0x08
+	JLE     one4x8
 	MOVQ    R8, R9
 	XORQ    R10, R10
 	SUBQ    $0x10, R9
@@ -5332,6 +5334,8 @@ row:
 one1x16:
 	TESTQ   DI, DI
 	JLE     done1
+	CMPQ    DI, $0x08
+	JLE     one1x8
 	MOVQ    DI, R8
 	XORQ    R9, R9
 	SUBQ    $0x10, R8
@@ -5569,6 +5573,8 @@ by4x16x2:
 one4x16:
 	TESTQ   R8, R8
 	JLE     done4
+	CMPQ    R8, $0x08
+	JLE     one4x8
 	MOVQ    R8, R9
 	XORQ    R10, R10
 	SUBQ    $0x10, R9
@@ -5958,6 +5964,8 @@ row:
 one1x16:
 	TESTQ   DI, DI
 	JLE     done1
+	CMPQ    DI, $0x08
+	JLE     one1x8
 	MOVQ    DI, R8
 	XORQ    R9, R9
 	SUBQ    $0x10, R8
@@ -6218,6 +6226,8 @@ by4x16x2:
 one4x16:
 	TESTQ   R8, R8
 	JLE     done4
+	CMPQ    R8, $0x08
+	JLE     one4x8
 	MOVQ    R8, R9
 	XORQ    R10, R10
 	SUBQ    $0x10, R9
@@ -6701,6 +6711,8 @@ row:
 one1x16:
 	TESTQ   R8, R8
 	JLE     done1
+	CMPQ    R8, $0x08
+	JLE     one1x8
 	MOVQ    R8, R9
 	XORQ    R10, R10
 	SUBQ    $0x10, R9
@@ -6984,6 +6996,8 @@ by4x16x2:
 one4x16:
 	TESTQ   R8, R8
 	JLE     done4
+	CMPQ    R8, $0x08
+	JLE     one4x8
 	MOVQ    R8, R9
 	XORQ    R10, R10
 	SUBQ    $0x10, R9
@@ -7481,6 +7495,8 @@ row:
 one1x16:
 	TESTQ   R8, R8
 	JLE     done1
+	CMPQ    R8, $0x08
+	JLE     one1x8
 	MOVQ    R8, R9
 	XORQ    R10, R10
 	SUBQ    $0x10, R9
@@ -7784,6 +7800,8 @@ by4x16x2:
 one4x16:
 	TESTQ   R8, R8
 	JLE     done4
+	CMPQ    R8, $0x08
+	JLE     one4x8
 	MOVQ    R8, R9
 	XORQ    R10, R10
 	SUBQ    $0x10, R9
@@ -8365,6 +8383,8 @@ row:
 one1x16:
 	TESTQ   R8, R8
 	JLE     done1
+	CMPQ    R8, $0x08
+	JLE     one1x8
 	MOVQ    R8, R9
 	XORQ    R10, R10
 	SUBQ    $0x10, R9

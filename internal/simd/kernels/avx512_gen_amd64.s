@@ -9392,7 +9392,7 @@ TEXT ·maxAVX512(SB), NOSPLIT, $0-20
 	MOVQ         n+8(FP), CX
 	XORL         AX, AX
 	VBROADCASTSS constants<>+188(SB), Z31
-	KXORW        K6, K6, K6
+	KXNORW       K6, K6, K6
 	CMPQ         CX, $0x00000100
 	JLT          loops
 	MOVQ         SI, R8
@@ -9432,14 +9432,11 @@ mainLoop:
 	VMAXPS  Z26, Z5, Z26
 	VMAXPS  Z25, Z6, Z25
 	VMAXPS  Z24, Z7, Z24
-	VCMPPS  $0x03, Z1, Z0, K1
-	VCMPPS  $0x03, Z3, Z2, K2
-	VCMPPS  $0x03, Z5, Z4, K3
-	VCMPPS  $0x03, Z7, Z6, K4
-	KORW    K6, K1, K1
-	KORW    K1, K2, K1
-	KORW    K1, K3, K1
-	KORW    K1, K4, K6
+	VCMPPS  $0x07, Z1, Z0, K1
+	VCMPPS  $0x07, Z3, Z2, K1, K1
+	VCMPPS  $0x07, Z5, Z4, K1, K1
+	VCMPPS  $0x07, Z7, Z6, K1, K1
+	KANDW   K6, K1, K6
 	ADDQ    $0x80, AX
 	CMPQ    AX, R8
 	JLE     mainLoop
@@ -9460,8 +9457,7 @@ single:
 singleLoop:
 	VMOVUPS (SI)(AX*4), Z0
 	VMAXPS  Z31, Z0, Z31
-	VCMPPS  $0x03, Z0, Z0, K1
-	KORW    K6, K1, K6
+	VCMPPS  $0x07, Z0, Z0, K6, K6
 	ADDQ    $0x10, AX
 	CMPQ    AX, R8
 	JLE     singleLoop
@@ -9478,14 +9474,14 @@ masked:
 	VMOVUPS.Z (SI)(AX*4), K7, Z0
 	VMAXPS    Z31, Z0, Z1
 	VBLENDMPS Z1, Z31, K7, Z31
-	VCMPPS    $0x03, Z0, Z0, K1
-	KANDW     K7, K1, K1
-	KORW      K6, K1, K6
+	VCMPPS    $0x03, Z0, Z0, K7, K1
+	KANDNW    K6, K1, K6
 	ADDQ      R8, AX
 	CMPQ      AX, CX
 	JLT       peeled
 
 done:
+	KNOTW         K6, K6
 	VBROADCASTSS  constants<>+916(SB), K6, Z31
 	VMOVAPS       Z31, Z0
 	VEXTRACTF64X4 $0x01, Z0, Y1
@@ -9515,7 +9511,7 @@ TEXT ·minAVX512(SB), NOSPLIT, $0-20
 	MOVQ         n+8(FP), CX
 	XORL         AX, AX
 	VBROADCASTSS constants<>+140(SB), Z31
-	KXORW        K6, K6, K6
+	KXNORW       K6, K6, K6
 	CMPQ         CX, $0x00000100
 	JLT          loops
 	MOVQ         SI, R8
@@ -9555,14 +9551,11 @@ mainLoop:
 	VMINPS  Z26, Z5, Z26
 	VMINPS  Z25, Z6, Z25
 	VMINPS  Z24, Z7, Z24
-	VCMPPS  $0x03, Z1, Z0, K1
-	VCMPPS  $0x03, Z3, Z2, K2
-	VCMPPS  $0x03, Z5, Z4, K3
-	VCMPPS  $0x03, Z7, Z6, K4
-	KORW    K6, K1, K1
-	KORW    K1, K2, K1
-	KORW    K1, K3, K1
-	KORW    K1, K4, K6
+	VCMPPS  $0x07, Z1, Z0, K1
+	VCMPPS  $0x07, Z3, Z2, K1, K1
+	VCMPPS  $0x07, Z5, Z4, K1, K1
+	VCMPPS  $0x07, Z7, Z6, K1, K1
+	KANDW   K6, K1, K6
 	ADDQ    $0x80, AX
 	CMPQ    AX, R8
 	JLE     mainLoop
@@ -9583,8 +9576,7 @@ single:
 singleLoop:
 	VMOVUPS (SI)(AX*4), Z0
 	VMINPS  Z31, Z0, Z31
-	VCMPPS  $0x03, Z0, Z0, K1
-	KORW    K6, K1, K6
+	VCMPPS  $0x07, Z0, Z0, K6, K6
 	ADDQ    $0x10, AX
 	CMPQ    AX, R8
 	JLE     singleLoop
@@ -9601,14 +9593,14 @@ masked:
 	VMOVUPS.Z (SI)(AX*4), K7, Z0
 	VMINPS    Z31, Z0, Z1
 	VBLENDMPS Z1, Z31, K7, Z31
-	VCMPPS    $0x03, Z0, Z0, K1
-	KANDW     K7, K1, K1
-	KORW      K6, K1, K6
+	VCMPPS    $0x03, Z0, Z0, K7, K1
+	KANDNW    K6, K1, K6
 	ADDQ      R8, AX
 	CMPQ      AX, CX
 	JLT       peeled
 
 done:
+	KNOTW         K6, K6
 	VBROADCASTSS  constants<>+916(SB), K6, Z31
 	VMOVAPS       Z31, Z0
 	VEXTRACTF64X4 $0x01, Z0, Y1
@@ -9638,7 +9630,7 @@ TEXT ·maxAbsAVX512(SB), NOSPLIT, $0-20
 	MOVQ   n+8(FP), CX
 	XORL   AX, AX
 	VPXORD Z31, Z31, Z31
-	KXORW  K6, K6, K6
+	KXNORW K6, K6, K6
 	CMPQ   CX, $0x00000100
 	JLT    loops
 	MOVQ   SI, R8
@@ -9687,14 +9679,11 @@ mainLoop:
 	VMAXPS  Z26, Z5, Z26
 	VMAXPS  Z25, Z6, Z25
 	VMAXPS  Z24, Z7, Z24
-	VCMPPS  $0x03, Z1, Z0, K1
-	VCMPPS  $0x03, Z3, Z2, K2
-	VCMPPS  $0x03, Z5, Z4, K3
-	VCMPPS  $0x03, Z7, Z6, K4
-	KORW    K6, K1, K1
-	KORW    K1, K2, K1
-	KORW    K1, K3, K1
-	KORW    K1, K4, K6
+	VCMPPS  $0x07, Z1, Z0, K1
+	VCMPPS  $0x07, Z3, Z2, K1, K1
+	VCMPPS  $0x07, Z5, Z4, K1, K1
+	VCMPPS  $0x07, Z7, Z6, K1, K1
+	KANDW   K6, K1, K6
 	ADDQ    $0x80, AX
 	CMPQ    AX, R8
 	JLE     mainLoop
@@ -9716,8 +9705,7 @@ singleLoop:
 	VMOVUPS     (SI)(AX*4), Z0
 	VANDPS.BCST constants<>+12(SB), Z0, Z0
 	VMAXPS      Z31, Z0, Z31
-	VCMPPS      $0x03, Z0, Z0, K1
-	KORW        K6, K1, K6
+	VCMPPS      $0x07, Z0, Z0, K6, K6
 	ADDQ        $0x10, AX
 	CMPQ        AX, R8
 	JLE         singleLoop
@@ -9735,14 +9723,14 @@ masked:
 	VANDPS.BCST constants<>+12(SB), Z0, Z0
 	VMAXPS      Z31, Z0, Z1
 	VBLENDMPS   Z1, Z31, K7, Z31
-	VCMPPS      $0x03, Z0, Z0, K1
-	KANDW       K7, K1, K1
-	KORW        K6, K1, K6
+	VCMPPS      $0x03, Z0, Z0, K7, K1
+	KANDNW      K6, K1, K6
 	ADDQ        R8, AX
 	CMPQ        AX, CX
 	JLT         peeled
 
 done:
+	KNOTW         K6, K6
 	VBROADCASTSS  constants<>+916(SB), K6, Z31
 	VMOVAPS       Z31, Z0
 	VEXTRACTF64X4 $0x01, Z0, Y1

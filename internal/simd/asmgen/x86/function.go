@@ -107,7 +107,7 @@ func (f *function) write(w *writer) {
 	f.start(w, f.homes[:count])
 	for _, v := range f.flagHomes() {
 		if r := f.pins[v]; v.mask {
-			w.KXORW(kreg(r), kreg(r), kreg(r))
+			w.KXNORW(kreg(r), kreg(r), kreg(r))
 		} else {
 			w.constant(0, r)
 		}
@@ -361,6 +361,7 @@ func (f *function) finish(w *writer) {
 		switch flag := f.flags[k]; {
 		case flag == nil:
 		case flag.mask:
+			w.KNOTW(kreg(f.pins[flag]), kreg(f.pins[flag]))
 			w.VBROADCASTSS(w.table.constant(math.Float32bits(float32(math.NaN()))), kreg(f.pins[flag]), w.vec(r))
 		default:
 			w.merge(merge{name: "ORPS"}, w.vec, f.pins[flag], r, 0)

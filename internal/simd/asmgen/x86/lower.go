@@ -135,8 +135,7 @@ type piece struct {
 
 func (p *piece) emit(i instr) *value {
 	if i.op != opStore && i.op != opTest {
-		mask := i.op >= opKAnd && i.op <= opKNot || i.op == opCmp || i.op == opICmp
-		i.dst = p.new(temporary, mask)
+		i.dst = p.new(temporary, i.op.givesMask())
 	}
 	i.copy = p.copy
 	p.code = append(p.code, &i)
@@ -158,6 +157,11 @@ func (p *piece) cmp(predicate int, x, y *value) *value {
 		i.commutes, i.swapped = true, map[int]int{cmpLT: cmpGT, cmpLE: cmpGE}[predicate]
 	}
 	return p.emit(i)
+}
+
+// maskedCmp is false where the mask is.
+func (p *piece) maskedCmp(predicate int, x, y, mask *value) *value {
+	return p.emit(instr{op: opMaskedCmp, args: []*value{x, y, mask}, imm: predicate})
 }
 
 // value returns the value of a node, computing it if that has not been done.

@@ -57,6 +57,7 @@ const (
 	opShrL
 	opShrA
 	opCmp
+	opMaskedCmp
 	opICmp // of AVX-512
 	opIGT
 	opIEQ
@@ -66,6 +67,7 @@ const (
 	opBlend // the second operand where the mask is true, else the first
 	opKeep  // the operand where the mask is true, else zero
 	opKAnd
+	opKAndNot // the second operand where the first is false
 	opKOr
 	opKXnor
 	opKNot
@@ -74,6 +76,9 @@ const (
 	opStore
 	opTest // leaves the loop if the mask is true in any lane
 )
+
+// givesMask says whether the result is in a k register where there are such.
+func (o op) givesMask() bool { return o >= opCmp && o <= opICmp || o >= opKAnd && o <= opKNot }
 
 // form says how an operation is written in the instruction sets, and what it asks of operands.
 type form struct {
@@ -111,6 +116,7 @@ var forms = map[op]form{
 	opShrL:      {sse: "PSRLL", avx2: "VPSRLD", avx512: "VPSRLD", imm: true, mem: -1, tied: -1},
 	opShrA:      {sse: "PSRAL", avx2: "VPSRAD", avx512: "VPSRAD", imm: true, mem: -1, tied: -1},
 	opCmp:       {sse: "CMPPS", avx2: "VCMPPS", avx512: "VCMPPS", imm: true, mem: 1, tied: -1},
+	opMaskedCmp: {avx512: "VCMPPS", imm: true, mem: 1, tied: -1, masked: true},
 	opICmp:      {avx512: "VPCMPD", imm: true, mem: 1, tied: -1},
 	opIGT:       {sse: "PCMPGTL", avx2: "VPCMPGTD", mem: 1, tied: -1},
 	opIEQ:       {sse: "PCMPEQL", avx2: "VPCMPEQD", mem: 1, tied: -1},
@@ -120,6 +126,7 @@ var forms = map[op]form{
 	opBlend:     {avx2: "VBLENDVPS", avx512: "VBLENDMPS", mem: 1, tied: -1, masked: true},
 	opKeep:      {avx512: "VMOVAPS_Z", mem: -1, tied: -1, masked: true},
 	opKAnd:      {avx512: "KANDW", mem: -1, tied: -1},
+	opKAndNot:   {avx512: "KANDNW", mem: -1, tied: -1},
 	opKOr:       {avx512: "KORW", mem: -1, tied: -1},
 	opKXnor:     {avx512: "KXNORW", mem: -1, tied: -1},
 	opKNot:      {avx512: "KNOTW", mem: -1, tied: -1},

@@ -19,7 +19,7 @@ type section struct {
 // accumulators before the step. A mask makes it the tail: what it excludes changes no accumulator and holds no guard.
 func (l *lowering) section(copies, group int, homes []*value, mask *value) *section {
 	s := &section{accs: append(homes[:len(homes):len(homes)], l.flagHomes()...), guard: -1, mask: mask}
-	flags := maps.Clone(l.flags)
+	flags, ordered := maps.Clone(l.flags), map[int]*value{}
 	pieces := make([]*piece, copies)
 	for c := range pieces {
 		n := len(l.body.Accumulators)
@@ -66,11 +66,22 @@ func (l *lowering) section(copies, group int, homes []*value, mask *value) *sect
 	for _, p := range pieces {
 		p.nodes(false)
 		p.finish(s, mask)
-		if p.copy%2 == 1 || copies == 1 {
-			p.flagNaN(flags, pieces[max(p.copy-1, 0)], mask)
+		switch other := pieces[max(p.copy-1, 0)]; {
+		case p.masks && p.copy%2 == 1:
+			p.chainOrdered(ordered, other)
+		case p.masks && copies == 1:
+			p.flagOrdered(flags, mask)
+		case p.copy%2 == 1 || copies == 1:
+			p.flagNaN(flags, other, mask)
 		}
 	}
 	weave()
+	for k, v := range ordered {
+		p := pieces[0]
+		flags[k] = p.and(v, flags[k])
+		s.code = append(s.code, p.code...)
+		p.code = nil
+	}
 	for k := range l.body.Accumulators {
 		if flags[k] != nil {
 			s.next = append(s.next, flags[k])
@@ -170,7 +181,36 @@ func (p *piece) flagNaN(flags map[int]*value, other *piece, mask *value) {
 	}
 }
 
-// findFlags gives a flag to maxima and minima: a mask of the lanes that have met a NaN. All copies share it. Otherwise each
+// chainOrdered is flagNaN with k registers, where a comparison under a mask takes no other instruction to join those before: what is
+// ordered in this step, which meets the flag at its end lest it have to wait for the step before.
+func (p *piece) chainOrdered(ordered map[int]*value, other *piece) {
+	for k := range p.body.Accumulators {
+		x := p.flagged(k)
+		switch {
+		case x == nil:
+		case ordered[k] == nil:
+			ordered[k] = p.cmp(cmpOrd, other.value(x), p.value(x))
+		default:
+			ordered[k] = p.maskedCmp(cmpOrd, other.value(x), p.value(x), ordered[k])
+		}
+	}
+}
+
+// flagOrdered is the same for a step of one vector.
+func (p *piece) flagOrdered(flags map[int]*value, mask *value) {
+	for k := range p.body.Accumulators {
+		x := p.flagged(k)
+		switch {
+		case x == nil:
+		case mask == nil:
+			flags[k] = p.maskedCmp(cmpOrd, p.value(x), p.value(x), flags[k])
+		default:
+			flags[k] = p.do(opKAndNot, p.maskedCmp(cmpUnord, p.value(x), p.value(x), mask), flags[k])
+		}
+	}
+}
+
+// findFlags gives a flag to maxima and minima: a mask of the lanes that have met a NaN, or have not if it is in a k register. All copies share it. Otherwise each
 // needs several instructions, one after the other; what accumulators hold where the flag is set does not matter.
 func (l *lowering) findFlags() {
 	if l.body.Guard != nil {

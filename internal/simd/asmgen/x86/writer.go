@@ -215,7 +215,7 @@ func (w *writer) plain(a *allocator, o op, imm int, args []place, r int) {
 	} else if o == opKeep {
 		operands = []operand.Op{operands[1], operands[0]}
 	}
-	dst := w.register(o == opCmp && w.masks || o == opICmp || o >= opKAnd && o <= opKNot, r)
+	dst := w.register(w.masks && o.givesMask(), r)
 	i := operand.Imm(uint64(imm))
 	switch {
 	case f.imm && !w.vex && o == opCmp:

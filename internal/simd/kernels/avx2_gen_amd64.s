@@ -6884,26 +6884,27 @@ TEXT ·geluErfAVX2(SB), NOSPLIT, $0-24
 	JGT     tail
 	VMOVAPS constants<>+4640(SB), Y15
 	VMOVAPS constants<>+4672(SB), Y14
-	VMOVAPS constants<>+128(SB), Y13
-	VXORPS  X12, X12, X12
-	VMOVAPS constants<>+4704(SB), Y11
-	VMOVAPS constants<>+448(SB), Y10
+	VXORPS  X13, X13, X13
+	VMOVAPS constants<>+4704(SB), Y12
+	VMOVAPS constants<>+4736(SB), Y11
+	VMOVAPS constants<>+64(SB), Y10
+	VMOVAPS constants<>+2688(SB), Y9
 	PCALIGN $0x20
 
 mainLoop:
 	VMOVUPS      (SI)(AX*4), Y0
-	VANDPS       constants<>+64(SB), Y0, Y1
+	VANDPS       Y10, Y0, Y1
 	VMINPS       Y1, Y14, Y1
-	VSUBPS       Y11, Y1, Y2
-	VADDPS       Y11, Y1, Y3
+	VSUBPS       Y12, Y1, Y2
+	VADDPS       Y12, Y1, Y3
 	VDIVPS       Y3, Y2, Y2
-	VMULPS       constants<>+2688(SB), Y1, Y3
+	VMULPS       Y9, Y1, Y3
 	VMULPS       Y3, Y1, Y4
 	VXORPS       constants<>+96(SB), Y4, Y5
 	VFMADD231PS  Y3, Y1, Y5
 	VMOVAPS      constants<>+864(SB), Y3
-	VFMADD213PS  Y10, Y4, Y3
-	VSUBPS       Y10, Y3, Y6
+	VFMADD213PS  Y11, Y4, Y3
+	VSUBPS       Y11, Y3, Y6
 	VMOVAPS      constants<>+896(SB), Y7
 	VFNMADD213PS Y4, Y6, Y7
 	VFNMADD231PS constants<>+928(SB), Y6, Y5
@@ -6915,30 +6916,26 @@ mainLoop:
 	VFMADD213PS  constants<>+1056(SB), Y5, Y7
 	VFMADD213PS  constants<>+1088(SB), Y5, Y7
 	VFMADD231PS  Y7, Y6, Y5
-	VCMPPS       $0x01, constants<>+4736(SB), Y4, Y6
-	VANDPS       constants<>+4416(SB), Y6, Y7
-	VADDPS       Y7, Y3, Y3
 	VPSLLD       $0x17, Y3, Y3
-	VBLENDVPS    Y6, constants<>+4448(SB), Y13, Y6
-	VMOVAPS      constants<>+4768(SB), Y7
-	VFMADD231PS  constants<>+4800(SB), Y2, Y7
-	VFMADD213PS  constants<>+4832(SB), Y2, Y7
-	VFMADD213PS  constants<>+4864(SB), Y2, Y7
-	VFMADD213PS  constants<>+4896(SB), Y2, Y7
-	VFMADD213PS  constants<>+4928(SB), Y2, Y7
-	VFMADD213PS  constants<>+4960(SB), Y2, Y7
-	VFMADD213PS  constants<>+4992(SB), Y2, Y7
-	VFMADD213PS  constants<>+5024(SB), Y2, Y7
-	VFMADD213PS  constants<>+5056(SB), Y2, Y7
-	VMOVAPS      Y2, Y8
-	VFMADD213PS  Y15, Y7, Y8
-	VSUBPS       Y8, Y15, Y9
-	VFMADD231PS  Y7, Y2, Y9
-	VFMADD231PS  Y5, Y8, Y9
-	VADDPS       Y8, Y9, Y2
+	VMOVAPS      constants<>+4768(SB), Y6
+	VFMADD231PS  constants<>+4800(SB), Y2, Y6
+	VFMADD213PS  constants<>+4832(SB), Y2, Y6
+	VFMADD213PS  constants<>+4864(SB), Y2, Y6
+	VFMADD213PS  constants<>+4896(SB), Y2, Y6
+	VFMADD213PS  constants<>+4928(SB), Y2, Y6
+	VFMADD213PS  constants<>+4960(SB), Y2, Y6
+	VFMADD213PS  constants<>+4992(SB), Y2, Y6
+	VFMADD213PS  constants<>+5024(SB), Y2, Y6
+	VFMADD213PS  constants<>+5056(SB), Y2, Y6
+	VMOVAPS      Y2, Y7
+	VFMADD213PS  Y15, Y6, Y7
+	VSUBPS       Y7, Y15, Y8
+	VFMADD231PS  Y6, Y2, Y8
+	VFMADD231PS  Y5, Y7, Y8
+	VADDPS       Y7, Y8, Y2
 	VMULPS       Y3, Y2, Y2
-	VMAXPS       Y0, Y12, Y3
-	VFNMADD231PS Y6, Y2, Y3
+	VMAXPS       Y0, Y13, Y3
+	VFNMADD231PS constants<>+4448(SB), Y2, Y3
 	VMOVAPS      constants<>+5088(SB), Y2
 	VFMADD231PS  constants<>+5120(SB), Y4, Y2
 	VFMADD213PS  constants<>+5152(SB), Y4, Y2
@@ -6973,9 +6970,9 @@ tail:
 	VMULPS       Y4, Y2, Y5
 	VXORPS       constants<>+96(SB), Y5, Y6
 	VFMADD231PS  Y4, Y2, Y6
-	VMOVAPS      constants<>+448(SB), Y4
+	VMOVAPS      constants<>+4736(SB), Y4
 	VFMADD231PS  constants<>+864(SB), Y5, Y4
-	VSUBPS       constants<>+448(SB), Y4, Y7
+	VSUBPS       constants<>+4736(SB), Y4, Y7
 	VMOVAPS      constants<>+896(SB), Y8
 	VFNMADD213PS Y5, Y7, Y8
 	VFNMADD231PS constants<>+928(SB), Y7, Y6
@@ -6987,33 +6984,28 @@ tail:
 	VFMADD213PS  constants<>+1056(SB), Y6, Y8
 	VFMADD213PS  constants<>+1088(SB), Y6, Y8
 	VFMADD231PS  Y8, Y7, Y6
-	VCMPPS       $0x01, constants<>+4736(SB), Y5, Y7
-	VANDPS       constants<>+4416(SB), Y7, Y8
-	VADDPS       Y8, Y4, Y4
 	VPSLLD       $0x17, Y4, Y4
-	VMOVAPS      constants<>+128(SB), Y8
-	VBLENDVPS    Y7, constants<>+4448(SB), Y8, Y7
-	VMOVAPS      constants<>+4768(SB), Y8
-	VFMADD231PS  constants<>+4800(SB), Y3, Y8
-	VFMADD213PS  constants<>+4832(SB), Y3, Y8
-	VFMADD213PS  constants<>+4864(SB), Y3, Y8
-	VFMADD213PS  constants<>+4896(SB), Y3, Y8
-	VFMADD213PS  constants<>+4928(SB), Y3, Y8
-	VFMADD213PS  constants<>+4960(SB), Y3, Y8
-	VFMADD213PS  constants<>+4992(SB), Y3, Y8
-	VFMADD213PS  constants<>+5024(SB), Y3, Y8
-	VFMADD213PS  constants<>+5056(SB), Y3, Y8
+	VMOVAPS      constants<>+4768(SB), Y7
+	VFMADD231PS  constants<>+4800(SB), Y3, Y7
+	VFMADD213PS  constants<>+4832(SB), Y3, Y7
+	VFMADD213PS  constants<>+4864(SB), Y3, Y7
+	VFMADD213PS  constants<>+4896(SB), Y3, Y7
+	VFMADD213PS  constants<>+4928(SB), Y3, Y7
+	VFMADD213PS  constants<>+4960(SB), Y3, Y7
+	VFMADD213PS  constants<>+4992(SB), Y3, Y7
+	VFMADD213PS  constants<>+5024(SB), Y3, Y7
+	VFMADD213PS  constants<>+5056(SB), Y3, Y7
+	VMOVAPS      constants<>+4640(SB), Y8
+	VFMADD231PS  Y7, Y3, Y8
 	VMOVAPS      constants<>+4640(SB), Y9
-	VFMADD231PS  Y8, Y3, Y9
-	VMOVAPS      constants<>+4640(SB), Y10
-	VSUBPS       Y9, Y10, Y10
-	VFMADD231PS  Y8, Y3, Y10
-	VFMADD231PS  Y6, Y9, Y10
-	VADDPS       Y9, Y10, Y3
+	VSUBPS       Y8, Y9, Y9
+	VFMADD231PS  Y7, Y3, Y9
+	VFMADD231PS  Y6, Y8, Y9
+	VADDPS       Y8, Y9, Y3
 	VMULPS       Y4, Y3, Y3
 	VXORPS       X4, X4, X4
 	VMAXPS       Y1, Y4, Y4
-	VFNMADD231PS Y7, Y3, Y4
+	VFNMADD231PS constants<>+4448(SB), Y3, Y4
 	VMOVAPS      constants<>+5088(SB), Y3
 	VFMADD231PS  constants<>+5120(SB), Y5, Y3
 	VFMADD213PS  constants<>+5152(SB), Y5, Y3
@@ -7149,8 +7141,9 @@ TEXT ·mishAVX2(SB), NOSPLIT, $0-24
 	VMOVAPS constants<>+128(SB), Y15
 	VMOVAPS constants<>+5984(SB), Y14
 	VMOVAPS constants<>+4384(SB), Y13
-	VMOVAPS constants<>+448(SB), Y12
-	VMOVAPS constants<>+864(SB), Y11
+	VMOVAPS constants<>+4448(SB), Y12
+	VMOVAPS constants<>+4736(SB), Y11
+	VMOVAPS constants<>+864(SB), Y10
 	PCALIGN $0x20
 
 mainLoop:
@@ -7158,8 +7151,8 @@ mainLoop:
 	VMINPS       Y0, Y14, Y1
 	VMAXPS       Y1, Y13, Y1
 	VMOVAPS      Y1, Y2
-	VFMADD213PS  Y12, Y11, Y2
-	VSUBPS       Y12, Y2, Y3
+	VFMADD213PS  Y11, Y10, Y2
+	VSUBPS       Y11, Y2, Y3
 	VMOVAPS      constants<>+896(SB), Y4
 	VFNMADD213PS Y1, Y3, Y4
 	VFNMADD231PS constants<>+928(SB), Y3, Y4
@@ -7170,46 +7163,42 @@ mainLoop:
 	VFMADD213PS  constants<>+1056(SB), Y4, Y5
 	VFMADD213PS  constants<>+1088(SB), Y4, Y5
 	VFMADD231PS  Y5, Y3, Y4
-	VCMPPS       $0x01, constants<>+4736(SB), Y1, Y3
-	VANDPS       constants<>+4416(SB), Y3, Y5
-	VADDPS       Y5, Y2, Y2
 	VPSLLD       $0x17, Y2, Y2
-	VBLENDVPS    Y3, constants<>+4448(SB), Y15, Y3
-	VMULPS       Y4, Y2, Y4
-	VADDPS       Y4, Y2, Y5
-	VSUBPS       Y2, Y5, Y2
+	VMULPS       Y4, Y2, Y3
+	VADDPS       Y3, Y2, Y4
 	VSUBPS       Y2, Y4, Y2
-	VMULPS       Y3, Y5, Y4
-	VMULPS       constants<>+1120(SB), Y4, Y6
-	VMULPS       Y6, Y5, Y7
-	VXORPS       constants<>+96(SB), Y7, Y8
-	VFMADD231PS  Y6, Y5, Y8
-	VADDPS       Y7, Y5, Y6
-	VSUBPS       Y5, Y6, Y9
-	VSUBPS       Y9, Y6, Y10
-	VSUBPS       Y10, Y5, Y5
-	VSUBPS       Y9, Y7, Y7
-	VADDPS       Y7, Y5, Y5
-	VADDPS       Y8, Y5, Y5
-	VFMADD231PS  Y4, Y2, Y2
-	VADDPS       Y2, Y5, Y2
-	VMULPS       Y3, Y6, Y4
-	VADDPS       Y15, Y4, Y5
-	VSUBPS       Y4, Y5, Y7
-	VSUBPS       Y7, Y5, Y8
-	VSUBPS       Y8, Y4, Y4
-	VSUBPS       Y7, Y15, Y7
+	VSUBPS       Y2, Y3, Y2
+	VMULPS       Y12, Y4, Y3
+	VMULPS       constants<>+1120(SB), Y3, Y5
+	VMULPS       Y5, Y4, Y6
+	VXORPS       constants<>+96(SB), Y6, Y7
+	VFMADD231PS  Y5, Y4, Y7
+	VADDPS       Y6, Y4, Y5
+	VSUBPS       Y4, Y5, Y8
+	VSUBPS       Y8, Y5, Y9
+	VSUBPS       Y9, Y4, Y4
+	VSUBPS       Y8, Y6, Y6
+	VADDPS       Y6, Y4, Y4
 	VADDPS       Y7, Y4, Y4
-	VFMADD231PS  Y3, Y2, Y4
-	VDIVPS       Y5, Y15, Y7
-	VMULPS       Y7, Y6, Y8
-	VFNMADD231PS Y5, Y8, Y6
-	VFNMADD231PS Y4, Y8, Y2
-	VADDPS       Y2, Y6, Y2
-	VMULPS       Y7, Y2, Y2
+	VFMADD231PS  Y3, Y2, Y2
+	VADDPS       Y2, Y4, Y2
+	VMULPS       Y12, Y5, Y3
+	VADDPS       Y15, Y3, Y4
+	VSUBPS       Y3, Y4, Y6
+	VSUBPS       Y6, Y4, Y7
+	VSUBPS       Y7, Y3, Y3
+	VSUBPS       Y6, Y15, Y6
+	VADDPS       Y6, Y3, Y3
+	VFMADD231PS  Y12, Y2, Y3
+	VDIVPS       Y4, Y15, Y6
+	VMULPS       Y6, Y5, Y7
+	VFNMADD231PS Y4, Y7, Y5
+	VFNMADD231PS Y3, Y7, Y2
+	VADDPS       Y2, Y5, Y2
+	VMULPS       Y6, Y2, Y2
 	VMULPS       Y2, Y1, Y2
-	VFMADD231PS  Y8, Y1, Y2
-	VMULPS       Y3, Y2, Y1
+	VFMADD231PS  Y7, Y1, Y2
+	VMULPS       Y12, Y2, Y1
 	VCMPPS       $0x01, Y0, Y14, Y2
 	VBLENDVPS    Y2, Y0, Y1, Y0
 	VMOVUPS      Y0, (DI)(AX*4)
@@ -7231,9 +7220,9 @@ tail:
 	VMINPS       Y1, Y2, Y3
 	VMOVAPS      constants<>+4384(SB), Y4
 	VMAXPS       Y3, Y4, Y3
-	VMOVAPS      constants<>+448(SB), Y4
+	VMOVAPS      constants<>+4736(SB), Y4
 	VFMADD231PS  constants<>+864(SB), Y3, Y4
-	VSUBPS       constants<>+448(SB), Y4, Y5
+	VSUBPS       constants<>+4736(SB), Y4, Y5
 	VMOVAPS      constants<>+896(SB), Y6
 	VFNMADD213PS Y3, Y5, Y6
 	VFNMADD231PS constants<>+928(SB), Y5, Y6
@@ -7244,47 +7233,43 @@ tail:
 	VFMADD213PS  constants<>+1056(SB), Y6, Y7
 	VFMADD213PS  constants<>+1088(SB), Y6, Y7
 	VFMADD231PS  Y7, Y5, Y6
-	VCMPPS       $0x01, constants<>+4736(SB), Y3, Y5
-	VANDPS       constants<>+4416(SB), Y5, Y7
-	VADDPS       Y7, Y4, Y4
 	VPSLLD       $0x17, Y4, Y4
-	VMOVAPS      constants<>+128(SB), Y7
-	VBLENDVPS    Y5, constants<>+4448(SB), Y7, Y5
-	VMULPS       Y6, Y4, Y6
-	VADDPS       Y6, Y4, Y8
-	VSUBPS       Y4, Y8, Y4
+	VMULPS       Y6, Y4, Y5
+	VADDPS       Y5, Y4, Y6
 	VSUBPS       Y4, Y6, Y4
-	VMULPS       Y5, Y8, Y6
-	VMULPS       constants<>+1120(SB), Y6, Y9
-	VMULPS       Y9, Y8, Y10
-	VXORPS       constants<>+96(SB), Y10, Y11
-	VFMADD231PS  Y9, Y8, Y11
-	VADDPS       Y10, Y8, Y9
-	VSUBPS       Y8, Y9, Y12
-	VSUBPS       Y12, Y9, Y13
-	VSUBPS       Y13, Y8, Y8
-	VSUBPS       Y12, Y10, Y10
-	VADDPS       Y10, Y8, Y8
-	VADDPS       Y11, Y8, Y8
-	VFMADD231PS  Y6, Y4, Y4
-	VADDPS       Y4, Y8, Y4
-	VMULPS       Y5, Y9, Y6
-	VADDPS       Y7, Y6, Y8
-	VSUBPS       Y6, Y8, Y10
-	VSUBPS       Y10, Y8, Y11
+	VSUBPS       Y4, Y5, Y4
+	VMULPS       constants<>+4448(SB), Y6, Y5
+	VMULPS       constants<>+1120(SB), Y5, Y7
+	VMULPS       Y7, Y6, Y8
+	VXORPS       constants<>+96(SB), Y8, Y9
+	VFMADD231PS  Y7, Y6, Y9
+	VADDPS       Y8, Y6, Y7
+	VSUBPS       Y6, Y7, Y10
+	VSUBPS       Y10, Y7, Y11
 	VSUBPS       Y11, Y6, Y6
-	VSUBPS       Y10, Y7, Y10
-	VADDPS       Y10, Y6, Y6
-	VFMADD231PS  Y5, Y4, Y6
-	VDIVPS       Y8, Y7, Y7
-	VMULPS       Y7, Y9, Y10
-	VFNMADD231PS Y8, Y10, Y9
-	VFNMADD231PS Y6, Y10, Y4
-	VADDPS       Y4, Y9, Y4
-	VMULPS       Y7, Y4, Y4
+	VSUBPS       Y10, Y8, Y8
+	VADDPS       Y8, Y6, Y6
+	VADDPS       Y9, Y6, Y6
+	VFMADD231PS  Y5, Y4, Y4
+	VADDPS       Y4, Y6, Y4
+	VMULPS       constants<>+4448(SB), Y7, Y5
+	VADDPS       constants<>+128(SB), Y5, Y6
+	VSUBPS       Y5, Y6, Y8
+	VSUBPS       Y8, Y6, Y9
+	VSUBPS       Y9, Y5, Y5
+	VMOVAPS      constants<>+128(SB), Y9
+	VSUBPS       Y8, Y9, Y8
+	VADDPS       Y8, Y5, Y5
+	VFMADD231PS  constants<>+4448(SB), Y4, Y5
+	VDIVPS       Y6, Y9, Y8
+	VMULPS       Y8, Y7, Y9
+	VFNMADD231PS Y6, Y9, Y7
+	VFNMADD231PS Y5, Y9, Y4
+	VADDPS       Y4, Y7, Y4
+	VMULPS       Y8, Y4, Y4
 	VMULPS       Y4, Y3, Y4
-	VFMADD231PS  Y10, Y3, Y4
-	VMULPS       Y5, Y4, Y3
+	VFMADD231PS  Y9, Y3, Y4
+	VMULPS       constants<>+4448(SB), Y4, Y3
 	VCMPPS       $0x01, Y1, Y2, Y2
 	VBLENDVPS    Y2, Y1, Y3, Y1
 	VMASKMOVPS   Y1, Y0, (DI)(AX*4)
@@ -7303,65 +7288,61 @@ TEXT ·softplusAVX2(SB), NOSPLIT, $0-24
 	LEAQ    -8(CX), R8
 	CMPQ    AX, R8
 	JGT     tail
-	VMOVAPS constants<>+128(SB), Y15
-	VMOVAPS constants<>+416(SB), Y14
-	VXORPS  X13, X13, X13
-	VMOVAPS constants<>+448(SB), Y12
-	VMOVAPS constants<>+4416(SB), Y11
-	VMOVAPS constants<>+96(SB), Y10
-	VMOVAPS constants<>+864(SB), Y9
-	VMOVAPS constants<>+896(SB), Y8
-	VMOVAPS constants<>+928(SB), Y7
+	VMOVAPS constants<>+416(SB), Y15
+	VXORPS  X14, X14, X14
+	VMOVAPS constants<>+4736(SB), Y13
+	VMOVAPS constants<>+4448(SB), Y12
+	VMOVAPS constants<>+96(SB), Y11
+	VMOVAPS constants<>+864(SB), Y10
+	VMOVAPS constants<>+896(SB), Y9
+	VMOVAPS constants<>+928(SB), Y8
+	VMOVAPS constants<>+992(SB), Y7
+	VMOVAPS constants<>+960(SB), Y6
 	PCALIGN $0x20
 
 mainLoop:
 	VMOVUPS      (SI)(AX*4), Y0
-	VORPS        Y10, Y0, Y1
-	VMAXPS       Y1, Y14, Y1
+	VORPS        Y11, Y0, Y1
+	VMAXPS       Y1, Y15, Y1
 	VMOVAPS      Y1, Y2
-	VFMADD213PS  Y12, Y9, Y2
-	VSUBPS       Y12, Y2, Y3
-	VMOVAPS      Y3, Y4
-	VFNMADD213PS Y1, Y8, Y4
-	VFNMADD231PS Y7, Y3, Y4
-	VMULPS       Y4, Y4, Y3
-	VMOVAPS      constants<>+960(SB), Y5
-	VFMADD231PS  constants<>+992(SB), Y4, Y5
-	VFMADD213PS  constants<>+1024(SB), Y4, Y5
-	VFMADD213PS  constants<>+1056(SB), Y4, Y5
-	VFMADD213PS  constants<>+1088(SB), Y4, Y5
-	VFMADD231PS  Y5, Y3, Y4
-	VCMPPS       $0x01, constants<>+4736(SB), Y1, Y1
-	VANDPS       Y11, Y1, Y3
-	VADDPS       Y3, Y2, Y2
+	VFMADD213PS  Y13, Y10, Y2
+	VSUBPS       Y13, Y2, Y3
+	VFNMADD231PS Y9, Y3, Y1
+	VFNMADD231PS Y8, Y3, Y1
+	VMULPS       Y1, Y1, Y3
+	VMOVAPS      Y7, Y4
+	VFMADD213PS  Y6, Y1, Y4
+	VFMADD213PS  constants<>+1024(SB), Y1, Y4
+	VFMADD213PS  constants<>+1056(SB), Y1, Y4
+	VFMADD213PS  constants<>+1088(SB), Y1, Y4
+	VFMADD231PS  Y4, Y3, Y1
 	VPSLLD       $0x17, Y2, Y2
-	VBLENDVPS    Y1, constants<>+4448(SB), Y15, Y1
-	VMULPS       Y4, Y2, Y3
-	VADDPS       Y3, Y2, Y4
-	VSUBPS       Y2, Y4, Y2
-	VSUBPS       Y2, Y3, Y2
-	VMULPS       Y1, Y4, Y3
-	VMAXPS       Y0, Y13, Y0
-	VMINPS       Y11, Y0, Y4
-	VADDPS       Y4, Y3, Y5
-	VSUBPS       Y3, Y5, Y6
-	VSUBPS       Y6, Y4, Y4
 	VMULPS       Y1, Y2, Y1
-	VMOVAPS      constants<>+2688(SB), Y2
-	VFMADD213PS  Y15, Y3, Y2
-	VFMADD231PS  Y2, Y1, Y4
-	VMULPS       Y3, Y3, Y1
-	VMOVAPS      constants<>+6016(SB), Y2
-	VFMADD231PS  constants<>+6048(SB), Y3, Y2
-	VFMADD213PS  constants<>+6080(SB), Y3, Y2
-	VFMADD213PS  constants<>+6112(SB), Y3, Y2
-	VFMADD213PS  constants<>+6144(SB), Y3, Y2
-	VFMADD213PS  constants<>+6176(SB), Y3, Y2
-	VFMADD213PS  constants<>+6208(SB), Y3, Y2
-	VFMADD213PS  constants<>+6240(SB), Y3, Y2
-	VFMADD213PS  constants<>+6272(SB), Y3, Y2
-	VFMADD231PS  Y2, Y1, Y4
-	VADDPS       Y5, Y4, Y1
+	VADDPS       Y1, Y2, Y3
+	VSUBPS       Y2, Y3, Y2
+	VSUBPS       Y2, Y1, Y1
+	VMULPS       Y12, Y3, Y2
+	VMAXPS       Y0, Y14, Y0
+	VMINPS       constants<>+4416(SB), Y0, Y3
+	VADDPS       Y3, Y2, Y4
+	VSUBPS       Y2, Y4, Y5
+	VSUBPS       Y5, Y3, Y3
+	VMULPS       Y12, Y1, Y1
+	VMOVAPS      constants<>+128(SB), Y5
+	VFMADD231PS  constants<>+2688(SB), Y2, Y5
+	VFMADD231PS  Y5, Y1, Y3
+	VMULPS       Y2, Y2, Y1
+	VMOVAPS      constants<>+6016(SB), Y5
+	VFMADD231PS  constants<>+6048(SB), Y2, Y5
+	VFMADD213PS  constants<>+6080(SB), Y2, Y5
+	VFMADD213PS  constants<>+6112(SB), Y2, Y5
+	VFMADD213PS  constants<>+6144(SB), Y2, Y5
+	VFMADD213PS  constants<>+6176(SB), Y2, Y5
+	VFMADD213PS  constants<>+6208(SB), Y2, Y5
+	VFMADD213PS  constants<>+6240(SB), Y2, Y5
+	VFMADD213PS  constants<>+6272(SB), Y2, Y5
+	VFMADD231PS  Y5, Y1, Y3
+	VADDPS       Y4, Y3, Y1
 	VMAXPS       Y0, Y1, Y0
 	VMOVUPS      Y0, (DI)(AX*4)
 	ADDQ         $0x08, AX
@@ -7381,51 +7362,46 @@ tail:
 	VORPS        constants<>+96(SB), Y1, Y2
 	VMOVAPS      constants<>+416(SB), Y3
 	VMAXPS       Y2, Y3, Y2
-	VMOVAPS      constants<>+448(SB), Y3
+	VMOVAPS      constants<>+4736(SB), Y3
 	VFMADD231PS  constants<>+864(SB), Y2, Y3
-	VSUBPS       constants<>+448(SB), Y3, Y4
-	VMOVAPS      constants<>+896(SB), Y5
-	VFNMADD213PS Y2, Y4, Y5
-	VFNMADD231PS constants<>+928(SB), Y4, Y5
-	VMULPS       Y5, Y5, Y4
-	VMOVAPS      constants<>+960(SB), Y6
-	VFMADD231PS  constants<>+992(SB), Y5, Y6
-	VFMADD213PS  constants<>+1024(SB), Y5, Y6
-	VFMADD213PS  constants<>+1056(SB), Y5, Y6
-	VFMADD213PS  constants<>+1088(SB), Y5, Y6
-	VFMADD231PS  Y6, Y4, Y5
-	VCMPPS       $0x01, constants<>+4736(SB), Y2, Y2
-	VANDPS       constants<>+4416(SB), Y2, Y4
-	VADDPS       Y4, Y3, Y3
+	VSUBPS       constants<>+4736(SB), Y3, Y4
+	VFNMADD231PS constants<>+896(SB), Y4, Y2
+	VFNMADD231PS constants<>+928(SB), Y4, Y2
+	VMULPS       Y2, Y2, Y4
+	VMOVAPS      constants<>+960(SB), Y5
+	VFMADD231PS  constants<>+992(SB), Y2, Y5
+	VFMADD213PS  constants<>+1024(SB), Y2, Y5
+	VFMADD213PS  constants<>+1056(SB), Y2, Y5
+	VFMADD213PS  constants<>+1088(SB), Y2, Y5
+	VFMADD231PS  Y5, Y4, Y2
 	VPSLLD       $0x17, Y3, Y3
-	VMOVAPS      constants<>+128(SB), Y4
-	VBLENDVPS    Y2, constants<>+4448(SB), Y4, Y2
-	VMULPS       Y5, Y3, Y5
-	VADDPS       Y5, Y3, Y6
-	VSUBPS       Y3, Y6, Y3
-	VSUBPS       Y3, Y5, Y3
-	VMULPS       Y2, Y6, Y5
-	VXORPS       X6, X6, X6
-	VMAXPS       Y1, Y6, Y1
-	VMINPS       constants<>+4416(SB), Y1, Y6
-	VADDPS       Y6, Y5, Y7
-	VSUBPS       Y5, Y7, Y8
-	VSUBPS       Y8, Y6, Y6
 	VMULPS       Y2, Y3, Y2
-	VFMADD231PS  constants<>+2688(SB), Y5, Y4
-	VFMADD231PS  Y4, Y2, Y6
-	VMULPS       Y5, Y5, Y2
-	VMOVAPS      constants<>+6016(SB), Y3
-	VFMADD231PS  constants<>+6048(SB), Y5, Y3
-	VFMADD213PS  constants<>+6080(SB), Y5, Y3
-	VFMADD213PS  constants<>+6112(SB), Y5, Y3
-	VFMADD213PS  constants<>+6144(SB), Y5, Y3
-	VFMADD213PS  constants<>+6176(SB), Y5, Y3
-	VFMADD213PS  constants<>+6208(SB), Y5, Y3
-	VFMADD213PS  constants<>+6240(SB), Y5, Y3
-	VFMADD213PS  constants<>+6272(SB), Y5, Y3
-	VFMADD231PS  Y3, Y2, Y6
-	VADDPS       Y7, Y6, Y2
+	VADDPS       Y2, Y3, Y4
+	VSUBPS       Y3, Y4, Y3
+	VSUBPS       Y3, Y2, Y2
+	VMULPS       constants<>+4448(SB), Y4, Y3
+	VXORPS       X4, X4, X4
+	VMAXPS       Y1, Y4, Y1
+	VMINPS       constants<>+4416(SB), Y1, Y4
+	VADDPS       Y4, Y3, Y5
+	VSUBPS       Y3, Y5, Y6
+	VSUBPS       Y6, Y4, Y4
+	VMULPS       constants<>+4448(SB), Y2, Y2
+	VMOVAPS      constants<>+128(SB), Y6
+	VFMADD231PS  constants<>+2688(SB), Y3, Y6
+	VFMADD231PS  Y6, Y2, Y4
+	VMULPS       Y3, Y3, Y2
+	VMOVAPS      constants<>+6016(SB), Y6
+	VFMADD231PS  constants<>+6048(SB), Y3, Y6
+	VFMADD213PS  constants<>+6080(SB), Y3, Y6
+	VFMADD213PS  constants<>+6112(SB), Y3, Y6
+	VFMADD213PS  constants<>+6144(SB), Y3, Y6
+	VFMADD213PS  constants<>+6176(SB), Y3, Y6
+	VFMADD213PS  constants<>+6208(SB), Y3, Y6
+	VFMADD213PS  constants<>+6240(SB), Y3, Y6
+	VFMADD213PS  constants<>+6272(SB), Y3, Y6
+	VFMADD231PS  Y6, Y2, Y4
+	VADDPS       Y5, Y4, Y2
 	VMAXPS       Y1, Y2, Y1
 	VMASKMOVPS   Y1, Y0, (DI)(AX*4)
 
@@ -10924,10 +10900,10 @@ DATA constants<>+4704(SB)/8, $0x3fc000003fc00000
 DATA constants<>+4712(SB)/8, $0x3fc000003fc00000
 DATA constants<>+4720(SB)/8, $0x3fc000003fc00000
 DATA constants<>+4728(SB)/8, $0x3fc000003fc00000
-DATA constants<>+4736(SB)/8, $0xc2800000c2800000
-DATA constants<>+4744(SB)/8, $0xc2800000c2800000
-DATA constants<>+4752(SB)/8, $0xc2800000c2800000
-DATA constants<>+4760(SB)/8, $0xc2800000c2800000
+DATA constants<>+4736(SB)/8, $0x4b4000bf4b4000bf
+DATA constants<>+4744(SB)/8, $0x4b4000bf4b4000bf
+DATA constants<>+4752(SB)/8, $0x4b4000bf4b4000bf
+DATA constants<>+4760(SB)/8, $0x4b4000bf4b4000bf
 DATA constants<>+4768(SB)/8, $0x39b9540d39b9540d
 DATA constants<>+4776(SB)/8, $0x39b9540d39b9540d
 DATA constants<>+4784(SB)/8, $0x39b9540d39b9540d

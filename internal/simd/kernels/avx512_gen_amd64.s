@@ -6957,92 +6957,89 @@ TEXT ·geluErfAVX512(SB), NOSPLIT, $0-24
 	LEAQ         -16(CX), R8
 	CMPQ         AX, R8
 	JGT          tail
-	VPXORD       Z31, Z31, Z31
-	VBROADCASTSS constants<>+572(SB), Z30
-	VBROADCASTSS constants<>+576(SB), Z29
-	VBROADCASTSS constants<>+4(SB), Z28
-	VBROADCASTSS constants<>+580(SB), Z27
-	VBROADCASTSS constants<>+48(SB), Z26
-	VBROADCASTSS constants<>+12(SB), Z25
-	VBROADCASTSS constants<>+328(SB), Z24
-	VBROADCASTSS constants<>+0(SB), Z23
-	VBROADCASTSS constants<>+100(SB), Z22
-	VBROADCASTSS constants<>+104(SB), Z21
-	VBROADCASTSS constants<>+108(SB), Z20
-	VBROADCASTSS constants<>+112(SB), Z19
-	VBROADCASTSS constants<>+116(SB), Z18
-	VBROADCASTSS constants<>+120(SB), Z17
-	VBROADCASTSS constants<>+124(SB), Z16
-	VBROADCASTSS constants<>+128(SB), Z15
-	VBROADCASTSS constants<>+584(SB), Z14
-	VBROADCASTSS constants<>+544(SB), Z13
-	VBROADCASTSS constants<>+548(SB), Z12
-	VBROADCASTSS constants<>+588(SB), Z11
-	VBROADCASTSS constants<>+592(SB), Z10
+	VBROADCASTSS constants<>+572(SB), Z31
+	VBROADCASTSS constants<>+576(SB), Z30
+	VPXORD       Z29, Z29, Z29
+	VBROADCASTSS constants<>+580(SB), Z28
+	VBROADCASTSS constants<>+584(SB), Z27
+	VBROADCASTSS constants<>+12(SB), Z26
+	VBROADCASTSS constants<>+328(SB), Z25
+	VBROADCASTSS constants<>+0(SB), Z24
+	VBROADCASTSS constants<>+100(SB), Z23
+	VBROADCASTSS constants<>+104(SB), Z22
+	VBROADCASTSS constants<>+108(SB), Z21
+	VBROADCASTSS constants<>+112(SB), Z20
+	VBROADCASTSS constants<>+116(SB), Z19
+	VBROADCASTSS constants<>+120(SB), Z18
+	VBROADCASTSS constants<>+124(SB), Z17
+	VBROADCASTSS constants<>+128(SB), Z16
+	VBROADCASTSS constants<>+588(SB), Z15
+	VBROADCASTSS constants<>+592(SB), Z14
+	VBROADCASTSS constants<>+596(SB), Z13
+	VBROADCASTSS constants<>+600(SB), Z12
+	VBROADCASTSS constants<>+604(SB), Z11
+	VBROADCASTSS constants<>+608(SB), Z10
+	VBROADCASTSS constants<>+612(SB), Z9
 	PCALIGN      $0x20
 
 mainLoop:
-	VMOVUPS          (SI)(AX*4), Z0
-	VANDPS           Z25, Z0, Z1
-	VMINPS           Z1, Z29, Z1
-	VSUBPS           Z27, Z1, Z2
-	VADDPS           Z27, Z1, Z3
-	VDIVPS           Z3, Z2, Z2
-	VMULPS           Z24, Z1, Z3
-	VMULPS           Z3, Z1, Z4
-	VXORPS           Z23, Z4, Z5
-	VFMADD231PS      Z3, Z1, Z5
-	VMOVAPS          Z4, Z3
-	VFMADD213PS      Z26, Z22, Z3
-	VSUBPS           Z26, Z3, Z6
-	VMOVAPS          Z6, Z7
-	VFNMADD213PS     Z4, Z21, Z7
-	VFNMADD231PS     Z20, Z6, Z5
-	VADDPS           Z5, Z7, Z5
-	VMULPS           Z5, Z5, Z6
-	VMOVAPS          Z19, Z7
-	VFMADD213PS      Z18, Z5, Z7
-	VFMADD213PS      Z17, Z5, Z7
-	VFMADD213PS      Z16, Z5, Z7
-	VFMADD213PS      Z15, Z5, Z7
-	VFMADD231PS      Z7, Z6, Z5
-	VCMPPS           $0x01, Z14, Z4, K1
-	VBLENDMPS        Z13, Z31, K1, Z6
-	VADDPS           Z6, Z3, Z3
-	VPSLLD           $0x17, Z3, Z3
-	VBLENDMPS        Z12, Z28, K1, Z6
-	VMOVAPS          Z11, Z7
-	VFMADD213PS      Z10, Z2, Z7
-	VFMADD213PS.BCST constants<>+596(SB), Z2, Z7
-	VFMADD213PS.BCST constants<>+600(SB), Z2, Z7
-	VFMADD213PS.BCST constants<>+604(SB), Z2, Z7
-	VFMADD213PS.BCST constants<>+608(SB), Z2, Z7
-	VFMADD213PS.BCST constants<>+612(SB), Z2, Z7
-	VFMADD213PS.BCST constants<>+616(SB), Z2, Z7
-	VFMADD213PS.BCST constants<>+620(SB), Z2, Z7
-	VFMADD213PS.BCST constants<>+624(SB), Z2, Z7
-	VMOVAPS          Z2, Z8
-	VFMADD213PS      Z30, Z7, Z8
-	VSUBPS           Z8, Z30, Z9
-	VFMADD231PS      Z7, Z2, Z9
-	VFMADD231PS      Z5, Z8, Z9
-	VADDPS           Z8, Z9, Z2
-	VMULPS           Z3, Z2, Z2
-	VMAXPS           Z0, Z31, Z3
-	VFNMADD231PS     Z6, Z2, Z3
-	VBROADCASTSS     constants<>+628(SB), Z2
-	VFMADD231PS.BCST constants<>+632(SB), Z4, Z2
-	VFMADD213PS.BCST constants<>+636(SB), Z4, Z2
-	VFMADD213PS.BCST constants<>+640(SB), Z4, Z2
-	VFMADD213PS.BCST constants<>+644(SB), Z4, Z2
-	VFMADD213PS.BCST constants<>+132(SB), Z0, Z2
-	VMULPS           Z2, Z0, Z0
-	VCMPPS.BCST      $0x0e, constants<>+648(SB), Z1, K1
-	VBLENDMPS        Z3, Z0, K1, Z0
-	VMOVUPS          Z0, (DI)(AX*4)
-	ADDQ             $0x10, AX
-	CMPQ             AX, R8
-	JLE              mainLoop
+	VMOVUPS           (SI)(AX*4), Z0
+	VANDPS            Z26, Z0, Z1
+	VMINPS            Z1, Z30, Z1
+	VSUBPS            Z28, Z1, Z2
+	VADDPS            Z28, Z1, Z3
+	VDIVPS            Z3, Z2, Z2
+	VMULPS            Z25, Z1, Z3
+	VMULPS            Z3, Z1, Z4
+	VXORPS            Z24, Z4, Z5
+	VFMADD231PS       Z3, Z1, Z5
+	VMOVAPS           Z4, Z3
+	VFMADD213PS       Z27, Z23, Z3
+	VSUBPS            Z27, Z3, Z6
+	VMOVAPS           Z6, Z7
+	VFNMADD213PS      Z4, Z22, Z7
+	VFNMADD231PS      Z21, Z6, Z5
+	VADDPS            Z5, Z7, Z5
+	VMULPS            Z5, Z5, Z6
+	VMOVAPS           Z20, Z7
+	VFMADD213PS       Z19, Z5, Z7
+	VFMADD213PS       Z18, Z5, Z7
+	VFMADD213PS       Z17, Z5, Z7
+	VFMADD213PS       Z16, Z5, Z7
+	VFMADD231PS       Z7, Z6, Z5
+	VPSLLD            $0x17, Z3, Z3
+	VMOVAPS           Z15, Z6
+	VFMADD213PS       Z14, Z2, Z6
+	VFMADD213PS       Z13, Z2, Z6
+	VFMADD213PS       Z12, Z2, Z6
+	VFMADD213PS       Z11, Z2, Z6
+	VFMADD213PS       Z10, Z2, Z6
+	VFMADD213PS       Z9, Z2, Z6
+	VFMADD213PS.BCST  constants<>+616(SB), Z2, Z6
+	VFMADD213PS.BCST  constants<>+620(SB), Z2, Z6
+	VFMADD213PS.BCST  constants<>+624(SB), Z2, Z6
+	VMOVAPS           Z2, Z7
+	VFMADD213PS       Z31, Z6, Z7
+	VSUBPS            Z7, Z31, Z8
+	VFMADD231PS       Z6, Z2, Z8
+	VFMADD231PS       Z5, Z7, Z8
+	VADDPS            Z7, Z8, Z2
+	VMULPS            Z3, Z2, Z2
+	VMAXPS            Z0, Z29, Z3
+	VFNMADD231PS.BCST constants<>+548(SB), Z2, Z3
+	VBROADCASTSS      constants<>+628(SB), Z2
+	VFMADD231PS.BCST  constants<>+632(SB), Z4, Z2
+	VFMADD213PS.BCST  constants<>+636(SB), Z4, Z2
+	VFMADD213PS.BCST  constants<>+640(SB), Z4, Z2
+	VFMADD213PS.BCST  constants<>+644(SB), Z4, Z2
+	VFMADD213PS.BCST  constants<>+132(SB), Z0, Z2
+	VMULPS            Z2, Z0, Z0
+	VCMPPS.BCST       $0x0e, constants<>+648(SB), Z1, K1
+	VBLENDMPS         Z3, Z0, K1, Z0
+	VMOVUPS           Z0, (DI)(AX*4)
+	ADDQ              $0x10, AX
+	CMPQ              AX, R8
+	JLE               mainLoop
 
 tail:
 	MOVQ              CX, R8
@@ -7062,9 +7059,9 @@ tail:
 	VMULPS            Z3, Z1, Z4
 	VXORPS.BCST       constants<>+0(SB), Z4, Z5
 	VFMADD231PS       Z3, Z1, Z5
-	VBROADCASTSS      constants<>+48(SB), Z3
+	VBROADCASTSS      constants<>+584(SB), Z3
 	VFMADD231PS.BCST  constants<>+100(SB), Z4, Z3
-	VSUBPS.BCST       constants<>+48(SB), Z3, Z6
+	VSUBPS.BCST       constants<>+584(SB), Z3, Z6
 	VBROADCASTSS      constants<>+104(SB), Z7
 	VFNMADD213PS      Z4, Z6, Z7
 	VFNMADD231PS.BCST constants<>+108(SB), Z6, Z5
@@ -7076,33 +7073,28 @@ tail:
 	VFMADD213PS.BCST  constants<>+124(SB), Z5, Z7
 	VFMADD213PS.BCST  constants<>+128(SB), Z5, Z7
 	VFMADD231PS       Z7, Z6, Z5
-	VCMPPS.BCST       $0x01, constants<>+584(SB), Z4, K1
-	VPXORD            Z6, Z6, Z6
-	VBLENDMPS.BCST    constants<>+544(SB), Z6, K1, Z7
-	VADDPS            Z7, Z3, Z3
 	VPSLLD            $0x17, Z3, Z3
-	VBROADCASTSS      constants<>+4(SB), Z7
-	VBLENDMPS.BCST    constants<>+548(SB), Z7, K1, Z7
-	VBROADCASTSS      constants<>+592(SB), Z8
-	VFMADD231PS.BCST  constants<>+588(SB), Z2, Z8
-	VFMADD213PS.BCST  constants<>+596(SB), Z2, Z8
-	VFMADD213PS.BCST  constants<>+600(SB), Z2, Z8
-	VFMADD213PS.BCST  constants<>+604(SB), Z2, Z8
-	VFMADD213PS.BCST  constants<>+608(SB), Z2, Z8
-	VFMADD213PS.BCST  constants<>+612(SB), Z2, Z8
-	VFMADD213PS.BCST  constants<>+616(SB), Z2, Z8
-	VFMADD213PS.BCST  constants<>+620(SB), Z2, Z8
-	VFMADD213PS.BCST  constants<>+624(SB), Z2, Z8
-	VBROADCASTSS      constants<>+572(SB), Z9
-	VFMADD231PS       Z8, Z2, Z9
-	VBROADCASTSS      constants<>+572(SB), Z10
-	VSUBPS            Z9, Z10, Z10
-	VFMADD231PS       Z8, Z2, Z10
-	VFMADD231PS       Z5, Z9, Z10
-	VADDPS            Z9, Z10, Z2
+	VBROADCASTSS      constants<>+592(SB), Z6
+	VFMADD231PS.BCST  constants<>+588(SB), Z2, Z6
+	VFMADD213PS.BCST  constants<>+596(SB), Z2, Z6
+	VFMADD213PS.BCST  constants<>+600(SB), Z2, Z6
+	VFMADD213PS.BCST  constants<>+604(SB), Z2, Z6
+	VFMADD213PS.BCST  constants<>+608(SB), Z2, Z6
+	VFMADD213PS.BCST  constants<>+612(SB), Z2, Z6
+	VFMADD213PS.BCST  constants<>+616(SB), Z2, Z6
+	VFMADD213PS.BCST  constants<>+620(SB), Z2, Z6
+	VFMADD213PS.BCST  constants<>+624(SB), Z2, Z6
+	VBROADCASTSS      constants<>+572(SB), Z7
+	VFMADD231PS       Z6, Z2, Z7
+	VBROADCASTSS      constants<>+572(SB), Z8
+	VSUBPS            Z7, Z8, Z8
+	VFMADD231PS       Z6, Z2, Z8
+	VFMADD231PS       Z5, Z7, Z8
+	VADDPS            Z7, Z8, Z2
 	VMULPS            Z3, Z2, Z2
-	VMAXPS            Z0, Z6, Z3
-	VFNMADD231PS      Z7, Z2, Z3
+	VPXORD            Z3, Z3, Z3
+	VMAXPS            Z0, Z3, Z3
+	VFNMADD231PS.BCST constants<>+548(SB), Z2, Z3
 	VBROADCASTSS      constants<>+628(SB), Z2
 	VFMADD231PS.BCST  constants<>+632(SB), Z4, Z2
 	VFMADD213PS.BCST  constants<>+636(SB), Z4, Z2
@@ -7246,8 +7238,8 @@ TEXT ·mishAVX512(SB), NOSPLIT, $0-24
 	VBROADCASTSS constants<>+4(SB), Z31
 	VBROADCASTSS constants<>+740(SB), Z30
 	VBROADCASTSS constants<>+540(SB), Z29
-	VPXORD       Z28, Z28, Z28
-	VBROADCASTSS constants<>+48(SB), Z27
+	VBROADCASTSS constants<>+548(SB), Z28
+	VBROADCASTSS constants<>+584(SB), Z27
 	VBROADCASTSS constants<>+100(SB), Z26
 	VBROADCASTSS constants<>+104(SB), Z25
 	VBROADCASTSS constants<>+108(SB), Z24
@@ -7256,11 +7248,8 @@ TEXT ·mishAVX512(SB), NOSPLIT, $0-24
 	VBROADCASTSS constants<>+120(SB), Z21
 	VBROADCASTSS constants<>+124(SB), Z20
 	VBROADCASTSS constants<>+128(SB), Z19
-	VBROADCASTSS constants<>+584(SB), Z18
-	VBROADCASTSS constants<>+544(SB), Z17
-	VBROADCASTSS constants<>+548(SB), Z16
-	VBROADCASTSS constants<>+132(SB), Z15
-	VBROADCASTSS constants<>+0(SB), Z14
+	VBROADCASTSS constants<>+132(SB), Z18
+	VBROADCASTSS constants<>+0(SB), Z17
 	PCALIGN      $0x20
 
 mainLoop:
@@ -7280,46 +7269,42 @@ mainLoop:
 	VFMADD213PS  Z20, Z4, Z5
 	VFMADD213PS  Z19, Z4, Z5
 	VFMADD231PS  Z5, Z3, Z4
-	VCMPPS       $0x01, Z18, Z1, K1
-	VBLENDMPS    Z17, Z28, K1, Z3
-	VADDPS       Z3, Z2, Z2
 	VPSLLD       $0x17, Z2, Z2
-	VBLENDMPS    Z16, Z31, K1, Z3
-	VMULPS       Z4, Z2, Z4
-	VADDPS       Z4, Z2, Z5
-	VSUBPS       Z2, Z5, Z2
+	VMULPS       Z4, Z2, Z3
+	VADDPS       Z3, Z2, Z4
 	VSUBPS       Z2, Z4, Z2
-	VMULPS       Z3, Z5, Z4
-	VMULPS       Z15, Z4, Z6
-	VMULPS       Z6, Z5, Z7
-	VXORPS       Z14, Z7, Z8
-	VFMADD231PS  Z6, Z5, Z8
-	VADDPS       Z7, Z5, Z6
-	VSUBPS       Z5, Z6, Z9
-	VSUBPS       Z9, Z6, Z10
-	VSUBPS       Z10, Z5, Z5
-	VSUBPS       Z9, Z7, Z7
-	VADDPS       Z7, Z5, Z5
-	VADDPS       Z8, Z5, Z5
-	VFMADD231PS  Z4, Z2, Z2
-	VADDPS       Z2, Z5, Z2
-	VMULPS       Z3, Z6, Z4
-	VADDPS       Z31, Z4, Z5
-	VSUBPS       Z4, Z5, Z7
-	VSUBPS       Z7, Z5, Z8
-	VSUBPS       Z8, Z4, Z4
-	VSUBPS       Z7, Z31, Z7
+	VSUBPS       Z2, Z3, Z2
+	VMULPS       Z28, Z4, Z3
+	VMULPS       Z18, Z3, Z5
+	VMULPS       Z5, Z4, Z6
+	VXORPS       Z17, Z6, Z7
+	VFMADD231PS  Z5, Z4, Z7
+	VADDPS       Z6, Z4, Z5
+	VSUBPS       Z4, Z5, Z8
+	VSUBPS       Z8, Z5, Z9
+	VSUBPS       Z9, Z4, Z4
+	VSUBPS       Z8, Z6, Z6
+	VADDPS       Z6, Z4, Z4
 	VADDPS       Z7, Z4, Z4
-	VFMADD231PS  Z3, Z2, Z4
-	VDIVPS       Z5, Z31, Z7
-	VMULPS       Z7, Z6, Z8
-	VFNMADD231PS Z5, Z8, Z6
-	VFNMADD231PS Z4, Z8, Z2
-	VADDPS       Z2, Z6, Z2
-	VMULPS       Z7, Z2, Z2
+	VFMADD231PS  Z3, Z2, Z2
+	VADDPS       Z2, Z4, Z2
+	VMULPS       Z28, Z5, Z3
+	VADDPS       Z31, Z3, Z4
+	VSUBPS       Z3, Z4, Z6
+	VSUBPS       Z6, Z4, Z7
+	VSUBPS       Z7, Z3, Z3
+	VSUBPS       Z6, Z31, Z6
+	VADDPS       Z6, Z3, Z3
+	VFMADD231PS  Z28, Z2, Z3
+	VDIVPS       Z4, Z31, Z6
+	VMULPS       Z6, Z5, Z7
+	VFNMADD231PS Z4, Z7, Z5
+	VFNMADD231PS Z3, Z7, Z2
+	VADDPS       Z2, Z5, Z2
+	VMULPS       Z6, Z2, Z2
 	VMULPS       Z2, Z1, Z2
-	VFMADD231PS  Z8, Z1, Z2
-	VMULPS       Z3, Z2, Z1
+	VFMADD231PS  Z7, Z1, Z2
+	VMULPS       Z28, Z2, Z1
 	VCMPPS       $0x01, Z0, Z30, K1
 	VBLENDMPS    Z0, Z1, K1, Z0
 	VMOVUPS      Z0, (DI)(AX*4)
@@ -7339,9 +7324,9 @@ tail:
 	VMINPS            Z0, Z1, Z2
 	VBROADCASTSS      constants<>+540(SB), Z3
 	VMAXPS            Z2, Z3, Z2
-	VBROADCASTSS      constants<>+48(SB), Z3
+	VBROADCASTSS      constants<>+584(SB), Z3
 	VFMADD231PS.BCST  constants<>+100(SB), Z2, Z3
-	VSUBPS.BCST       constants<>+48(SB), Z3, Z4
+	VSUBPS.BCST       constants<>+584(SB), Z3, Z4
 	VBROADCASTSS      constants<>+104(SB), Z5
 	VFNMADD213PS      Z2, Z4, Z5
 	VFNMADD231PS.BCST constants<>+108(SB), Z4, Z5
@@ -7352,48 +7337,43 @@ tail:
 	VFMADD213PS.BCST  constants<>+124(SB), Z5, Z6
 	VFMADD213PS.BCST  constants<>+128(SB), Z5, Z6
 	VFMADD231PS       Z6, Z4, Z5
-	VCMPPS.BCST       $0x01, constants<>+584(SB), Z2, K1
-	VPXORD            Z4, Z4, Z4
-	VBLENDMPS.BCST    constants<>+544(SB), Z4, K1, Z4
-	VADDPS            Z4, Z3, Z3
 	VPSLLD            $0x17, Z3, Z3
-	VBROADCASTSS      constants<>+4(SB), Z4
-	VBLENDMPS.BCST    constants<>+548(SB), Z4, K1, Z6
-	VMULPS            Z5, Z3, Z5
-	VADDPS            Z5, Z3, Z7
-	VSUBPS            Z3, Z7, Z3
+	VMULPS            Z5, Z3, Z4
+	VADDPS            Z4, Z3, Z5
 	VSUBPS            Z3, Z5, Z3
-	VMULPS            Z6, Z7, Z5
-	VMULPS.BCST       constants<>+132(SB), Z5, Z8
-	VMULPS            Z8, Z7, Z9
-	VXORPS.BCST       constants<>+0(SB), Z9, Z10
-	VFMADD231PS       Z8, Z7, Z10
-	VADDPS            Z9, Z7, Z8
-	VSUBPS            Z7, Z8, Z11
-	VSUBPS            Z11, Z8, Z12
-	VSUBPS            Z12, Z7, Z7
-	VSUBPS            Z11, Z9, Z9
-	VADDPS            Z9, Z7, Z7
-	VADDPS            Z10, Z7, Z7
-	VFMADD231PS       Z5, Z3, Z3
-	VADDPS            Z3, Z7, Z3
-	VMULPS            Z6, Z8, Z5
-	VADDPS            Z4, Z5, Z7
-	VSUBPS            Z5, Z7, Z9
-	VSUBPS            Z9, Z7, Z10
+	VSUBPS            Z3, Z4, Z3
+	VMULPS.BCST       constants<>+548(SB), Z5, Z4
+	VMULPS.BCST       constants<>+132(SB), Z4, Z6
+	VMULPS            Z6, Z5, Z7
+	VXORPS.BCST       constants<>+0(SB), Z7, Z8
+	VFMADD231PS       Z6, Z5, Z8
+	VADDPS            Z7, Z5, Z6
+	VSUBPS            Z5, Z6, Z9
+	VSUBPS            Z9, Z6, Z10
 	VSUBPS            Z10, Z5, Z5
-	VSUBPS            Z9, Z4, Z9
-	VADDPS            Z9, Z5, Z5
-	VFMADD231PS       Z6, Z3, Z5
-	VDIVPS            Z7, Z4, Z4
-	VMULPS            Z4, Z8, Z9
-	VFNMADD231PS      Z7, Z9, Z8
-	VFNMADD231PS      Z5, Z9, Z3
-	VADDPS            Z3, Z8, Z3
-	VMULPS            Z4, Z3, Z3
+	VSUBPS            Z9, Z7, Z7
+	VADDPS            Z7, Z5, Z5
+	VADDPS            Z8, Z5, Z5
+	VFMADD231PS       Z4, Z3, Z3
+	VADDPS            Z3, Z5, Z3
+	VMULPS.BCST       constants<>+548(SB), Z6, Z4
+	VADDPS.BCST       constants<>+4(SB), Z4, Z5
+	VSUBPS            Z4, Z5, Z7
+	VSUBPS            Z7, Z5, Z8
+	VSUBPS            Z8, Z4, Z4
+	VBROADCASTSS      constants<>+4(SB), Z8
+	VSUBPS            Z7, Z8, Z7
+	VADDPS            Z7, Z4, Z4
+	VFMADD231PS.BCST  constants<>+548(SB), Z3, Z4
+	VDIVPS            Z5, Z8, Z7
+	VMULPS            Z7, Z6, Z8
+	VFNMADD231PS      Z5, Z8, Z6
+	VFNMADD231PS      Z4, Z8, Z3
+	VADDPS            Z3, Z6, Z3
+	VMULPS            Z7, Z3, Z3
 	VMULPS            Z3, Z2, Z3
-	VFMADD231PS       Z9, Z2, Z3
-	VMULPS            Z6, Z3, Z2
+	VFMADD231PS       Z8, Z2, Z3
+	VMULPS.BCST       constants<>+548(SB), Z3, Z2
 	VCMPPS            $0x01, Z0, Z1, K1
 	VBLENDMPS         Z0, Z2, K1, Z0
 	VMOVUPS           Z0, K7, (DI)(AX*4)
@@ -7412,86 +7392,81 @@ TEXT ·softplusAVX512(SB), NOSPLIT, $0-24
 	LEAQ         -16(CX), R8
 	CMPQ         AX, R8
 	JGT          tail
-	VPXORD       Z31, Z31, Z31
-	VBROADCASTSS constants<>+4(SB), Z30
-	VBROADCASTSS constants<>+44(SB), Z29
-	VBROADCASTSS constants<>+48(SB), Z28
-	VBROADCASTSS constants<>+544(SB), Z27
-	VBROADCASTSS constants<>+0(SB), Z26
-	VBROADCASTSS constants<>+100(SB), Z25
-	VBROADCASTSS constants<>+104(SB), Z24
-	VBROADCASTSS constants<>+108(SB), Z23
-	VBROADCASTSS constants<>+112(SB), Z22
-	VBROADCASTSS constants<>+116(SB), Z21
-	VBROADCASTSS constants<>+120(SB), Z20
-	VBROADCASTSS constants<>+124(SB), Z19
-	VBROADCASTSS constants<>+128(SB), Z18
-	VBROADCASTSS constants<>+584(SB), Z17
-	VBROADCASTSS constants<>+548(SB), Z16
-	VBROADCASTSS constants<>+328(SB), Z15
-	VBROADCASTSS constants<>+744(SB), Z14
-	VBROADCASTSS constants<>+748(SB), Z13
-	VBROADCASTSS constants<>+752(SB), Z12
-	VBROADCASTSS constants<>+756(SB), Z11
-	VBROADCASTSS constants<>+760(SB), Z10
-	VBROADCASTSS constants<>+764(SB), Z9
-	VBROADCASTSS constants<>+768(SB), Z8
-	VBROADCASTSS constants<>+772(SB), Z7
+	VBROADCASTSS constants<>+44(SB), Z31
+	VPXORD       Z30, Z30, Z30
+	VBROADCASTSS constants<>+584(SB), Z29
+	VBROADCASTSS constants<>+548(SB), Z28
+	VBROADCASTSS constants<>+0(SB), Z27
+	VBROADCASTSS constants<>+100(SB), Z26
+	VBROADCASTSS constants<>+104(SB), Z25
+	VBROADCASTSS constants<>+108(SB), Z24
+	VBROADCASTSS constants<>+112(SB), Z23
+	VBROADCASTSS constants<>+116(SB), Z22
+	VBROADCASTSS constants<>+120(SB), Z21
+	VBROADCASTSS constants<>+124(SB), Z20
+	VBROADCASTSS constants<>+128(SB), Z19
+	VBROADCASTSS constants<>+544(SB), Z18
+	VBROADCASTSS constants<>+328(SB), Z17
+	VBROADCASTSS constants<>+4(SB), Z16
+	VBROADCASTSS constants<>+744(SB), Z15
+	VBROADCASTSS constants<>+748(SB), Z14
+	VBROADCASTSS constants<>+752(SB), Z13
+	VBROADCASTSS constants<>+756(SB), Z12
+	VBROADCASTSS constants<>+760(SB), Z11
+	VBROADCASTSS constants<>+764(SB), Z10
+	VBROADCASTSS constants<>+768(SB), Z9
+	VBROADCASTSS constants<>+772(SB), Z8
+	VBROADCASTSS constants<>+776(SB), Z7
 	PCALIGN      $0x20
 
 mainLoop:
-	VMOVUPS          (SI)(AX*4), Z0
-	VORPS            Z26, Z0, Z1
-	VMAXPS           Z1, Z29, Z1
-	VMOVAPS          Z1, Z2
-	VFMADD213PS      Z28, Z25, Z2
-	VSUBPS           Z28, Z2, Z3
-	VMOVAPS          Z3, Z4
-	VFNMADD213PS     Z1, Z24, Z4
-	VFNMADD231PS     Z23, Z3, Z4
-	VMULPS           Z4, Z4, Z3
-	VMOVAPS          Z22, Z5
-	VFMADD213PS      Z21, Z4, Z5
-	VFMADD213PS      Z20, Z4, Z5
-	VFMADD213PS      Z19, Z4, Z5
-	VFMADD213PS      Z18, Z4, Z5
-	VFMADD231PS      Z5, Z3, Z4
-	VCMPPS           $0x01, Z17, Z1, K1
-	VBLENDMPS        Z27, Z31, K1, Z1
-	VADDPS           Z1, Z2, Z1
-	VPSLLD           $0x17, Z1, Z1
-	VBLENDMPS        Z16, Z30, K1, Z2
-	VMULPS           Z4, Z1, Z3
-	VADDPS           Z3, Z1, Z4
-	VSUBPS           Z1, Z4, Z1
-	VSUBPS           Z1, Z3, Z1
-	VMULPS           Z2, Z4, Z3
-	VMAXPS           Z0, Z31, Z0
-	VMINPS           Z27, Z0, Z4
-	VADDPS           Z4, Z3, Z5
-	VSUBPS           Z3, Z5, Z6
-	VSUBPS           Z6, Z4, Z4
-	VMULPS           Z2, Z1, Z1
-	VMOVAPS          Z3, Z2
-	VFMADD213PS      Z30, Z15, Z2
-	VFMADD231PS      Z2, Z1, Z4
-	VMULPS           Z3, Z3, Z1
-	VMOVAPS          Z14, Z2
-	VFMADD213PS      Z13, Z3, Z2
-	VFMADD213PS      Z12, Z3, Z2
-	VFMADD213PS      Z11, Z3, Z2
-	VFMADD213PS      Z10, Z3, Z2
-	VFMADD213PS      Z9, Z3, Z2
-	VFMADD213PS      Z8, Z3, Z2
-	VFMADD213PS      Z7, Z3, Z2
-	VFMADD213PS.BCST constants<>+776(SB), Z3, Z2
-	VFMADD231PS      Z2, Z1, Z4
-	VADDPS           Z5, Z4, Z1
-	VMAXPS           Z0, Z1, Z0
-	VMOVUPS          Z0, (DI)(AX*4)
-	ADDQ             $0x10, AX
-	CMPQ             AX, R8
-	JLE              mainLoop
+	VMOVUPS      (SI)(AX*4), Z0
+	VORPS        Z27, Z0, Z1
+	VMAXPS       Z1, Z31, Z1
+	VMOVAPS      Z1, Z2
+	VFMADD213PS  Z29, Z26, Z2
+	VSUBPS       Z29, Z2, Z3
+	VFNMADD231PS Z25, Z3, Z1
+	VFNMADD231PS Z24, Z3, Z1
+	VMULPS       Z1, Z1, Z3
+	VMOVAPS      Z23, Z4
+	VFMADD213PS  Z22, Z1, Z4
+	VFMADD213PS  Z21, Z1, Z4
+	VFMADD213PS  Z20, Z1, Z4
+	VFMADD213PS  Z19, Z1, Z4
+	VFMADD231PS  Z4, Z3, Z1
+	VPSLLD       $0x17, Z2, Z2
+	VMULPS       Z1, Z2, Z1
+	VADDPS       Z1, Z2, Z3
+	VSUBPS       Z2, Z3, Z2
+	VSUBPS       Z2, Z1, Z1
+	VMULPS       Z28, Z3, Z2
+	VMAXPS       Z0, Z30, Z0
+	VMINPS       Z18, Z0, Z3
+	VADDPS       Z3, Z2, Z4
+	VSUBPS       Z2, Z4, Z5
+	VSUBPS       Z5, Z3, Z3
+	VMULPS       Z28, Z1, Z1
+	VMOVAPS      Z2, Z5
+	VFMADD213PS  Z16, Z17, Z5
+	VFMADD231PS  Z5, Z1, Z3
+	VMULPS       Z2, Z2, Z1
+	VMOVAPS      Z15, Z5
+	VFMADD213PS  Z14, Z2, Z5
+	VFMADD213PS  Z13, Z2, Z5
+	VFMADD213PS  Z12, Z2, Z5
+	VFMADD213PS  Z11, Z2, Z5
+	VFMADD213PS  Z10, Z2, Z5
+	VFMADD213PS  Z9, Z2, Z5
+	VFMADD213PS  Z8, Z2, Z5
+	VFMADD213PS  Z7, Z2, Z5
+	VFMADD231PS  Z5, Z1, Z3
+	VADDPS       Z4, Z3, Z1
+	VMAXPS       Z0, Z1, Z0
+	VMOVUPS      Z0, (DI)(AX*4)
+	ADDQ         $0x10, AX
+	CMPQ         AX, R8
+	JLE          mainLoop
 
 tail:
 	MOVQ              CX, R8
@@ -7504,51 +7479,46 @@ tail:
 	VORPS.BCST        constants<>+0(SB), Z0, Z1
 	VBROADCASTSS      constants<>+44(SB), Z2
 	VMAXPS            Z1, Z2, Z1
-	VBROADCASTSS      constants<>+48(SB), Z2
+	VBROADCASTSS      constants<>+584(SB), Z2
 	VFMADD231PS.BCST  constants<>+100(SB), Z1, Z2
-	VSUBPS.BCST       constants<>+48(SB), Z2, Z3
-	VBROADCASTSS      constants<>+104(SB), Z4
-	VFNMADD213PS      Z1, Z3, Z4
-	VFNMADD231PS.BCST constants<>+108(SB), Z3, Z4
-	VMULPS            Z4, Z4, Z3
-	VBROADCASTSS      constants<>+116(SB), Z5
-	VFMADD231PS.BCST  constants<>+112(SB), Z4, Z5
-	VFMADD213PS.BCST  constants<>+120(SB), Z4, Z5
-	VFMADD213PS.BCST  constants<>+124(SB), Z4, Z5
-	VFMADD213PS.BCST  constants<>+128(SB), Z4, Z5
-	VFMADD231PS       Z5, Z3, Z4
-	VCMPPS.BCST       $0x01, constants<>+584(SB), Z1, K1
-	VPXORD            Z1, Z1, Z1
-	VBLENDMPS.BCST    constants<>+544(SB), Z1, K1, Z3
-	VADDPS            Z3, Z2, Z2
+	VSUBPS.BCST       constants<>+584(SB), Z2, Z3
+	VFNMADD231PS.BCST constants<>+104(SB), Z3, Z1
+	VFNMADD231PS.BCST constants<>+108(SB), Z3, Z1
+	VMULPS            Z1, Z1, Z3
+	VBROADCASTSS      constants<>+116(SB), Z4
+	VFMADD231PS.BCST  constants<>+112(SB), Z1, Z4
+	VFMADD213PS.BCST  constants<>+120(SB), Z1, Z4
+	VFMADD213PS.BCST  constants<>+124(SB), Z1, Z4
+	VFMADD213PS.BCST  constants<>+128(SB), Z1, Z4
+	VFMADD231PS       Z4, Z3, Z1
 	VPSLLD            $0x17, Z2, Z2
-	VBROADCASTSS      constants<>+4(SB), Z3
-	VBLENDMPS.BCST    constants<>+548(SB), Z3, K1, Z5
-	VMULPS            Z4, Z2, Z4
-	VADDPS            Z4, Z2, Z6
-	VSUBPS            Z2, Z6, Z2
-	VSUBPS            Z2, Z4, Z2
-	VMULPS            Z5, Z6, Z4
-	VMAXPS            Z0, Z1, Z0
-	VMINPS.BCST       constants<>+544(SB), Z0, Z1
-	VADDPS            Z1, Z4, Z6
-	VSUBPS            Z4, Z6, Z7
-	VSUBPS            Z7, Z1, Z1
-	VMULPS            Z5, Z2, Z2
-	VFMADD231PS.BCST  constants<>+328(SB), Z4, Z3
-	VFMADD231PS       Z3, Z2, Z1
-	VMULPS            Z4, Z4, Z2
-	VBROADCASTSS      constants<>+748(SB), Z3
-	VFMADD231PS.BCST  constants<>+744(SB), Z4, Z3
-	VFMADD213PS.BCST  constants<>+752(SB), Z4, Z3
-	VFMADD213PS.BCST  constants<>+756(SB), Z4, Z3
-	VFMADD213PS.BCST  constants<>+760(SB), Z4, Z3
-	VFMADD213PS.BCST  constants<>+764(SB), Z4, Z3
-	VFMADD213PS.BCST  constants<>+768(SB), Z4, Z3
-	VFMADD213PS.BCST  constants<>+772(SB), Z4, Z3
-	VFMADD213PS.BCST  constants<>+776(SB), Z4, Z3
-	VFMADD231PS       Z3, Z2, Z1
-	VADDPS            Z6, Z1, Z1
+	VMULPS            Z1, Z2, Z1
+	VADDPS            Z1, Z2, Z3
+	VSUBPS            Z2, Z3, Z2
+	VSUBPS            Z2, Z1, Z1
+	VMULPS.BCST       constants<>+548(SB), Z3, Z2
+	VPXORD            Z3, Z3, Z3
+	VMAXPS            Z0, Z3, Z0
+	VMINPS.BCST       constants<>+544(SB), Z0, Z3
+	VADDPS            Z3, Z2, Z4
+	VSUBPS            Z2, Z4, Z5
+	VSUBPS            Z5, Z3, Z3
+	VMULPS.BCST       constants<>+548(SB), Z1, Z1
+	VBROADCASTSS      constants<>+4(SB), Z5
+	VFMADD231PS.BCST  constants<>+328(SB), Z2, Z5
+	VFMADD231PS       Z5, Z1, Z3
+	VMULPS            Z2, Z2, Z1
+	VBROADCASTSS      constants<>+748(SB), Z5
+	VFMADD231PS.BCST  constants<>+744(SB), Z2, Z5
+	VFMADD213PS.BCST  constants<>+752(SB), Z2, Z5
+	VFMADD213PS.BCST  constants<>+756(SB), Z2, Z5
+	VFMADD213PS.BCST  constants<>+760(SB), Z2, Z5
+	VFMADD213PS.BCST  constants<>+764(SB), Z2, Z5
+	VFMADD213PS.BCST  constants<>+768(SB), Z2, Z5
+	VFMADD213PS.BCST  constants<>+772(SB), Z2, Z5
+	VFMADD213PS.BCST  constants<>+776(SB), Z2, Z5
+	VFMADD231PS       Z5, Z1, Z3
+	VADDPS            Z4, Z3, Z1
 	VMAXPS            Z0, Z1, Z0
 	VMOVUPS           Z0, K7, (DI)(AX*4)
 
@@ -10627,7 +10597,7 @@ DATA constants<>+568(SB)/4, $0xb6a67a87
 DATA constants<>+572(SB)/4, $0x3e9e0a20
 DATA constants<>+576(SB)/4, $0x416c0000
 DATA constants<>+580(SB)/4, $0x3fc00000
-DATA constants<>+584(SB)/4, $0xc2800000
+DATA constants<>+584(SB)/4, $0x4b4000bf
 DATA constants<>+588(SB)/4, $0x3a38e551
 DATA constants<>+592(SB)/4, $0x39b9540d
 DATA constants<>+596(SB)/4, $0xbb3e65c4

@@ -1063,19 +1063,20 @@ TEXT ·linkGELUAVX2<>(SB), NOSPLIT|NOFRAME, $0
 TEXT ·linkGELUErfAVX2<>(SB), NOSPLIT|NOFRAME, $0
 	VMOVAPS      constants<>+1760(SB), Y11
 	VMOVAPS      constants<>+1792(SB), Y10
-	VMOVAPS      constants<>+128(SB), Y9
+	VXORPS       X9, X9, X9
+	VMOVAPS      constants<>+1824(SB), Y8
 	VANDPS       constants<>+96(SB), Y15, Y0
 	VMINPS       Y0, Y10, Y0
-	VSUBPS       constants<>+1824(SB), Y0, Y1
-	VADDPS       constants<>+1824(SB), Y0, Y2
+	VSUBPS       Y8, Y0, Y1
+	VADDPS       Y8, Y0, Y2
 	VDIVPS       Y2, Y1, Y1
 	VMULPS       constants<>+1856(SB), Y0, Y2
 	VMULPS       Y2, Y0, Y3
 	VXORPS       constants<>+64(SB), Y3, Y4
 	VFMADD231PS  Y2, Y0, Y4
-	VMOVAPS      constants<>+416(SB), Y2
+	VMOVAPS      constants<>+1888(SB), Y2
 	VFMADD231PS  constants<>+1280(SB), Y3, Y2
-	VSUBPS       constants<>+416(SB), Y2, Y5
+	VSUBPS       constants<>+1888(SB), Y2, Y5
 	VMOVAPS      constants<>+1312(SB), Y6
 	VFNMADD213PS Y3, Y5, Y6
 	VFNMADD231PS constants<>+1344(SB), Y5, Y4
@@ -1087,31 +1088,26 @@ TEXT ·linkGELUErfAVX2<>(SB), NOSPLIT|NOFRAME, $0
 	VFMADD213PS  constants<>+1472(SB), Y4, Y6
 	VFMADD213PS  constants<>+1504(SB), Y4, Y6
 	VFMADD231PS  Y6, Y5, Y4
-	VCMPPS       $0x01, constants<>+1888(SB), Y3, Y5
-	VANDPS       constants<>+1536(SB), Y5, Y6
-	VADDPS       Y6, Y2, Y2
 	VPSLLD       $0x17, Y2, Y2
-	VBLENDVPS    Y5, constants<>+1568(SB), Y9, Y5
-	VMOVAPS      constants<>+1920(SB), Y6
-	VFMADD231PS  constants<>+1952(SB), Y1, Y6
-	VFMADD213PS  constants<>+1984(SB), Y1, Y6
-	VFMADD213PS  constants<>+2016(SB), Y1, Y6
-	VFMADD213PS  constants<>+2048(SB), Y1, Y6
-	VFMADD213PS  constants<>+2080(SB), Y1, Y6
-	VFMADD213PS  constants<>+2112(SB), Y1, Y6
-	VFMADD213PS  constants<>+2144(SB), Y1, Y6
-	VFMADD213PS  constants<>+2176(SB), Y1, Y6
-	VFMADD213PS  constants<>+2208(SB), Y1, Y6
-	VMOVAPS      Y1, Y7
-	VFMADD213PS  Y11, Y6, Y7
-	VSUBPS       Y7, Y11, Y8
-	VFMADD231PS  Y6, Y1, Y8
-	VFMADD231PS  Y4, Y7, Y8
-	VADDPS       Y7, Y8, Y1
+	VMOVAPS      constants<>+1920(SB), Y5
+	VFMADD231PS  constants<>+1952(SB), Y1, Y5
+	VFMADD213PS  constants<>+1984(SB), Y1, Y5
+	VFMADD213PS  constants<>+2016(SB), Y1, Y5
+	VFMADD213PS  constants<>+2048(SB), Y1, Y5
+	VFMADD213PS  constants<>+2080(SB), Y1, Y5
+	VFMADD213PS  constants<>+2112(SB), Y1, Y5
+	VFMADD213PS  constants<>+2144(SB), Y1, Y5
+	VFMADD213PS  constants<>+2176(SB), Y1, Y5
+	VFMADD213PS  constants<>+2208(SB), Y1, Y5
+	VMOVAPS      Y1, Y6
+	VFMADD213PS  Y11, Y5, Y6
+	VSUBPS       Y6, Y11, Y7
+	VFMADD231PS  Y5, Y1, Y7
+	VFMADD231PS  Y4, Y6, Y7
+	VADDPS       Y6, Y7, Y1
 	VMULPS       Y2, Y1, Y1
-	VXORPS       X2, X2, X2
-	VMAXPS       Y15, Y2, Y4
-	VFNMADD231PS Y5, Y1, Y4
+	VMAXPS       Y15, Y9, Y2
+	VFNMADD231PS constants<>+1568(SB), Y1, Y2
 	VMOVAPS      constants<>+2240(SB), Y1
 	VFMADD231PS  constants<>+2272(SB), Y3, Y1
 	VFMADD213PS  constants<>+2304(SB), Y3, Y1
@@ -1120,174 +1116,159 @@ TEXT ·linkGELUErfAVX2<>(SB), NOSPLIT|NOFRAME, $0
 	VFMADD213PS  constants<>+2400(SB), Y15, Y1
 	VMULPS       Y1, Y15, Y1
 	VCMPPS       $0x0e, constants<>+2432(SB), Y0, Y0
-	VBLENDVPS    Y0, Y4, Y1, Y15
+	VBLENDVPS    Y0, Y2, Y1, Y15
 	VANDPS       constants<>+96(SB), Y14, Y0
 	VMINPS       Y0, Y10, Y0
-	VSUBPS       constants<>+1824(SB), Y0, Y1
-	VADDPS       constants<>+1824(SB), Y0, Y3
-	VDIVPS       Y3, Y1, Y1
-	VMULPS       constants<>+1856(SB), Y0, Y3
-	VMULPS       Y3, Y0, Y4
-	VXORPS       constants<>+64(SB), Y4, Y5
-	VFMADD231PS  Y3, Y0, Y5
-	VMOVAPS      constants<>+416(SB), Y3
-	VFMADD231PS  constants<>+1280(SB), Y4, Y3
-	VSUBPS       constants<>+416(SB), Y3, Y6
-	VMOVAPS      constants<>+1312(SB), Y7
-	VFNMADD213PS Y4, Y6, Y7
-	VFNMADD231PS constants<>+1344(SB), Y6, Y5
-	VADDPS       Y5, Y7, Y5
-	VMULPS       Y5, Y5, Y6
-	VMOVAPS      constants<>+1376(SB), Y7
-	VFMADD231PS  constants<>+1408(SB), Y5, Y7
-	VFMADD213PS  constants<>+1440(SB), Y5, Y7
-	VFMADD213PS  constants<>+1472(SB), Y5, Y7
-	VFMADD213PS  constants<>+1504(SB), Y5, Y7
-	VFMADD231PS  Y7, Y6, Y5
-	VCMPPS       $0x01, constants<>+1888(SB), Y4, Y6
-	VANDPS       constants<>+1536(SB), Y6, Y7
-	VADDPS       Y7, Y3, Y3
-	VPSLLD       $0x17, Y3, Y3
-	VBLENDVPS    Y6, constants<>+1568(SB), Y9, Y6
-	VMOVAPS      constants<>+1920(SB), Y7
-	VFMADD231PS  constants<>+1952(SB), Y1, Y7
-	VFMADD213PS  constants<>+1984(SB), Y1, Y7
-	VFMADD213PS  constants<>+2016(SB), Y1, Y7
-	VFMADD213PS  constants<>+2048(SB), Y1, Y7
-	VFMADD213PS  constants<>+2080(SB), Y1, Y7
-	VFMADD213PS  constants<>+2112(SB), Y1, Y7
-	VFMADD213PS  constants<>+2144(SB), Y1, Y7
-	VFMADD213PS  constants<>+2176(SB), Y1, Y7
-	VFMADD213PS  constants<>+2208(SB), Y1, Y7
-	VMOVAPS      Y1, Y8
-	VFMADD213PS  Y11, Y7, Y8
-	VSUBPS       Y8, Y11, Y2
-	VFMADD231PS  Y7, Y1, Y2
-	VFMADD231PS  Y5, Y8, Y2
-	VADDPS       Y8, Y2, Y1
-	VMULPS       Y3, Y1, Y1
-	VXORPS       X2, X2, X2
-	VMAXPS       Y14, Y2, Y3
-	VFNMADD231PS Y6, Y1, Y3
+	VSUBPS       Y8, Y0, Y1
+	VADDPS       Y8, Y0, Y2
+	VDIVPS       Y2, Y1, Y1
+	VMULPS       constants<>+1856(SB), Y0, Y2
+	VMULPS       Y2, Y0, Y3
+	VXORPS       constants<>+64(SB), Y3, Y4
+	VFMADD231PS  Y2, Y0, Y4
+	VMOVAPS      constants<>+1888(SB), Y2
+	VFMADD231PS  constants<>+1280(SB), Y3, Y2
+	VSUBPS       constants<>+1888(SB), Y2, Y5
+	VMOVAPS      constants<>+1312(SB), Y6
+	VFNMADD213PS Y3, Y5, Y6
+	VFNMADD231PS constants<>+1344(SB), Y5, Y4
+	VADDPS       Y4, Y6, Y4
+	VMULPS       Y4, Y4, Y5
+	VMOVAPS      constants<>+1376(SB), Y6
+	VFMADD231PS  constants<>+1408(SB), Y4, Y6
+	VFMADD213PS  constants<>+1440(SB), Y4, Y6
+	VFMADD213PS  constants<>+1472(SB), Y4, Y6
+	VFMADD213PS  constants<>+1504(SB), Y4, Y6
+	VFMADD231PS  Y6, Y5, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VMOVAPS      constants<>+1920(SB), Y5
+	VFMADD231PS  constants<>+1952(SB), Y1, Y5
+	VFMADD213PS  constants<>+1984(SB), Y1, Y5
+	VFMADD213PS  constants<>+2016(SB), Y1, Y5
+	VFMADD213PS  constants<>+2048(SB), Y1, Y5
+	VFMADD213PS  constants<>+2080(SB), Y1, Y5
+	VFMADD213PS  constants<>+2112(SB), Y1, Y5
+	VFMADD213PS  constants<>+2144(SB), Y1, Y5
+	VFMADD213PS  constants<>+2176(SB), Y1, Y5
+	VFMADD213PS  constants<>+2208(SB), Y1, Y5
+	VMOVAPS      Y1, Y6
+	VFMADD213PS  Y11, Y5, Y6
+	VSUBPS       Y6, Y11, Y7
+	VFMADD231PS  Y5, Y1, Y7
+	VFMADD231PS  Y4, Y6, Y7
+	VADDPS       Y6, Y7, Y1
+	VMULPS       Y2, Y1, Y1
+	VMAXPS       Y14, Y9, Y2
+	VFNMADD231PS constants<>+1568(SB), Y1, Y2
 	VMOVAPS      constants<>+2240(SB), Y1
-	VFMADD231PS  constants<>+2272(SB), Y4, Y1
-	VFMADD213PS  constants<>+2304(SB), Y4, Y1
-	VFMADD213PS  constants<>+2336(SB), Y4, Y1
-	VFMADD213PS  constants<>+2368(SB), Y4, Y1
+	VFMADD231PS  constants<>+2272(SB), Y3, Y1
+	VFMADD213PS  constants<>+2304(SB), Y3, Y1
+	VFMADD213PS  constants<>+2336(SB), Y3, Y1
+	VFMADD213PS  constants<>+2368(SB), Y3, Y1
 	VFMADD213PS  constants<>+2400(SB), Y14, Y1
 	VMULPS       Y1, Y14, Y1
 	VCMPPS       $0x0e, constants<>+2432(SB), Y0, Y0
-	VBLENDVPS    Y0, Y3, Y1, Y14
+	VBLENDVPS    Y0, Y2, Y1, Y14
 	VANDPS       constants<>+96(SB), Y13, Y0
 	VMINPS       Y0, Y10, Y0
-	VSUBPS       constants<>+1824(SB), Y0, Y1
-	VADDPS       constants<>+1824(SB), Y0, Y3
-	VDIVPS       Y3, Y1, Y1
-	VMULPS       constants<>+1856(SB), Y0, Y3
-	VMULPS       Y3, Y0, Y4
-	VXORPS       constants<>+64(SB), Y4, Y5
-	VFMADD231PS  Y3, Y0, Y5
-	VMOVAPS      constants<>+416(SB), Y3
-	VFMADD231PS  constants<>+1280(SB), Y4, Y3
-	VSUBPS       constants<>+416(SB), Y3, Y6
-	VMOVAPS      constants<>+1312(SB), Y7
-	VFNMADD213PS Y4, Y6, Y7
-	VFNMADD231PS constants<>+1344(SB), Y6, Y5
-	VADDPS       Y5, Y7, Y5
-	VMULPS       Y5, Y5, Y6
-	VMOVAPS      constants<>+1376(SB), Y7
-	VFMADD231PS  constants<>+1408(SB), Y5, Y7
-	VFMADD213PS  constants<>+1440(SB), Y5, Y7
-	VFMADD213PS  constants<>+1472(SB), Y5, Y7
-	VFMADD213PS  constants<>+1504(SB), Y5, Y7
-	VFMADD231PS  Y7, Y6, Y5
-	VCMPPS       $0x01, constants<>+1888(SB), Y4, Y6
-	VANDPS       constants<>+1536(SB), Y6, Y7
-	VADDPS       Y7, Y3, Y3
-	VPSLLD       $0x17, Y3, Y3
-	VBLENDVPS    Y6, constants<>+1568(SB), Y9, Y6
-	VMOVAPS      constants<>+1920(SB), Y7
-	VFMADD231PS  constants<>+1952(SB), Y1, Y7
-	VFMADD213PS  constants<>+1984(SB), Y1, Y7
-	VFMADD213PS  constants<>+2016(SB), Y1, Y7
-	VFMADD213PS  constants<>+2048(SB), Y1, Y7
-	VFMADD213PS  constants<>+2080(SB), Y1, Y7
-	VFMADD213PS  constants<>+2112(SB), Y1, Y7
-	VFMADD213PS  constants<>+2144(SB), Y1, Y7
-	VFMADD213PS  constants<>+2176(SB), Y1, Y7
-	VFMADD213PS  constants<>+2208(SB), Y1, Y7
-	VMOVAPS      Y1, Y8
-	VFMADD213PS  Y11, Y7, Y8
-	VSUBPS       Y8, Y11, Y2
-	VFMADD231PS  Y7, Y1, Y2
-	VFMADD231PS  Y5, Y8, Y2
-	VADDPS       Y8, Y2, Y1
-	VMULPS       Y3, Y1, Y1
-	VXORPS       X2, X2, X2
-	VMAXPS       Y13, Y2, Y3
-	VFNMADD231PS Y6, Y1, Y3
+	VSUBPS       Y8, Y0, Y1
+	VADDPS       Y8, Y0, Y2
+	VDIVPS       Y2, Y1, Y1
+	VMULPS       constants<>+1856(SB), Y0, Y2
+	VMULPS       Y2, Y0, Y3
+	VXORPS       constants<>+64(SB), Y3, Y4
+	VFMADD231PS  Y2, Y0, Y4
+	VMOVAPS      constants<>+1888(SB), Y2
+	VFMADD231PS  constants<>+1280(SB), Y3, Y2
+	VSUBPS       constants<>+1888(SB), Y2, Y5
+	VMOVAPS      constants<>+1312(SB), Y6
+	VFNMADD213PS Y3, Y5, Y6
+	VFNMADD231PS constants<>+1344(SB), Y5, Y4
+	VADDPS       Y4, Y6, Y4
+	VMULPS       Y4, Y4, Y5
+	VMOVAPS      constants<>+1376(SB), Y6
+	VFMADD231PS  constants<>+1408(SB), Y4, Y6
+	VFMADD213PS  constants<>+1440(SB), Y4, Y6
+	VFMADD213PS  constants<>+1472(SB), Y4, Y6
+	VFMADD213PS  constants<>+1504(SB), Y4, Y6
+	VFMADD231PS  Y6, Y5, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VMOVAPS      constants<>+1920(SB), Y5
+	VFMADD231PS  constants<>+1952(SB), Y1, Y5
+	VFMADD213PS  constants<>+1984(SB), Y1, Y5
+	VFMADD213PS  constants<>+2016(SB), Y1, Y5
+	VFMADD213PS  constants<>+2048(SB), Y1, Y5
+	VFMADD213PS  constants<>+2080(SB), Y1, Y5
+	VFMADD213PS  constants<>+2112(SB), Y1, Y5
+	VFMADD213PS  constants<>+2144(SB), Y1, Y5
+	VFMADD213PS  constants<>+2176(SB), Y1, Y5
+	VFMADD213PS  constants<>+2208(SB), Y1, Y5
+	VMOVAPS      Y1, Y6
+	VFMADD213PS  Y11, Y5, Y6
+	VSUBPS       Y6, Y11, Y7
+	VFMADD231PS  Y5, Y1, Y7
+	VFMADD231PS  Y4, Y6, Y7
+	VADDPS       Y6, Y7, Y1
+	VMULPS       Y2, Y1, Y1
+	VMAXPS       Y13, Y9, Y2
+	VFNMADD231PS constants<>+1568(SB), Y1, Y2
 	VMOVAPS      constants<>+2240(SB), Y1
-	VFMADD231PS  constants<>+2272(SB), Y4, Y1
-	VFMADD213PS  constants<>+2304(SB), Y4, Y1
-	VFMADD213PS  constants<>+2336(SB), Y4, Y1
-	VFMADD213PS  constants<>+2368(SB), Y4, Y1
+	VFMADD231PS  constants<>+2272(SB), Y3, Y1
+	VFMADD213PS  constants<>+2304(SB), Y3, Y1
+	VFMADD213PS  constants<>+2336(SB), Y3, Y1
+	VFMADD213PS  constants<>+2368(SB), Y3, Y1
 	VFMADD213PS  constants<>+2400(SB), Y13, Y1
 	VMULPS       Y1, Y13, Y1
 	VCMPPS       $0x0e, constants<>+2432(SB), Y0, Y0
-	VBLENDVPS    Y0, Y3, Y1, Y13
+	VBLENDVPS    Y0, Y2, Y1, Y13
 	VANDPS       constants<>+96(SB), Y12, Y0
 	VMINPS       Y0, Y10, Y0
-	VSUBPS       constants<>+1824(SB), Y0, Y1
-	VADDPS       constants<>+1824(SB), Y0, Y3
-	VDIVPS       Y3, Y1, Y1
-	VMULPS       constants<>+1856(SB), Y0, Y3
-	VMULPS       Y3, Y0, Y4
-	VXORPS       constants<>+64(SB), Y4, Y5
-	VFMADD231PS  Y3, Y0, Y5
-	VMOVAPS      constants<>+416(SB), Y3
-	VFMADD231PS  constants<>+1280(SB), Y4, Y3
-	VSUBPS       constants<>+416(SB), Y3, Y6
-	VMOVAPS      constants<>+1312(SB), Y7
-	VFNMADD213PS Y4, Y6, Y7
-	VFNMADD231PS constants<>+1344(SB), Y6, Y5
-	VADDPS       Y5, Y7, Y5
-	VMULPS       Y5, Y5, Y6
-	VMOVAPS      constants<>+1376(SB), Y7
-	VFMADD231PS  constants<>+1408(SB), Y5, Y7
-	VFMADD213PS  constants<>+1440(SB), Y5, Y7
-	VFMADD213PS  constants<>+1472(SB), Y5, Y7
-	VFMADD213PS  constants<>+1504(SB), Y5, Y7
-	VFMADD231PS  Y7, Y6, Y5
-	VCMPPS       $0x01, constants<>+1888(SB), Y4, Y6
-	VANDPS       constants<>+1536(SB), Y6, Y7
-	VADDPS       Y7, Y3, Y3
-	VPSLLD       $0x17, Y3, Y3
-	VBLENDVPS    Y6, constants<>+1568(SB), Y9, Y6
-	VMOVAPS      constants<>+1920(SB), Y7
-	VFMADD231PS  constants<>+1952(SB), Y1, Y7
-	VFMADD213PS  constants<>+1984(SB), Y1, Y7
-	VFMADD213PS  constants<>+2016(SB), Y1, Y7
-	VFMADD213PS  constants<>+2048(SB), Y1, Y7
-	VFMADD213PS  constants<>+2080(SB), Y1, Y7
-	VFMADD213PS  constants<>+2112(SB), Y1, Y7
-	VFMADD213PS  constants<>+2144(SB), Y1, Y7
-	VFMADD213PS  constants<>+2176(SB), Y1, Y7
-	VFMADD213PS  constants<>+2208(SB), Y1, Y7
-	VMOVAPS      Y1, Y8
-	VFMADD213PS  Y11, Y7, Y8
-	VSUBPS       Y8, Y11, Y2
-	VFMADD231PS  Y7, Y1, Y2
-	VFMADD231PS  Y5, Y8, Y2
-	VADDPS       Y8, Y2, Y1
-	VMULPS       Y3, Y1, Y1
-	VXORPS       X2, X2, X2
-	VMAXPS       Y12, Y2, Y2
-	VFNMADD231PS Y6, Y1, Y2
+	VSUBPS       Y8, Y0, Y1
+	VADDPS       Y8, Y0, Y2
+	VDIVPS       Y2, Y1, Y1
+	VMULPS       constants<>+1856(SB), Y0, Y2
+	VMULPS       Y2, Y0, Y3
+	VXORPS       constants<>+64(SB), Y3, Y4
+	VFMADD231PS  Y2, Y0, Y4
+	VMOVAPS      constants<>+1888(SB), Y2
+	VFMADD231PS  constants<>+1280(SB), Y3, Y2
+	VSUBPS       constants<>+1888(SB), Y2, Y5
+	VMOVAPS      constants<>+1312(SB), Y6
+	VFNMADD213PS Y3, Y5, Y6
+	VFNMADD231PS constants<>+1344(SB), Y5, Y4
+	VADDPS       Y4, Y6, Y4
+	VMULPS       Y4, Y4, Y5
+	VMOVAPS      constants<>+1376(SB), Y6
+	VFMADD231PS  constants<>+1408(SB), Y4, Y6
+	VFMADD213PS  constants<>+1440(SB), Y4, Y6
+	VFMADD213PS  constants<>+1472(SB), Y4, Y6
+	VFMADD213PS  constants<>+1504(SB), Y4, Y6
+	VFMADD231PS  Y6, Y5, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VMOVAPS      constants<>+1920(SB), Y5
+	VFMADD231PS  constants<>+1952(SB), Y1, Y5
+	VFMADD213PS  constants<>+1984(SB), Y1, Y5
+	VFMADD213PS  constants<>+2016(SB), Y1, Y5
+	VFMADD213PS  constants<>+2048(SB), Y1, Y5
+	VFMADD213PS  constants<>+2080(SB), Y1, Y5
+	VFMADD213PS  constants<>+2112(SB), Y1, Y5
+	VFMADD213PS  constants<>+2144(SB), Y1, Y5
+	VFMADD213PS  constants<>+2176(SB), Y1, Y5
+	VFMADD213PS  constants<>+2208(SB), Y1, Y5
+	VMOVAPS      Y1, Y6
+	VFMADD213PS  Y11, Y5, Y6
+	VSUBPS       Y6, Y11, Y7
+	VFMADD231PS  Y5, Y1, Y7
+	VFMADD231PS  Y4, Y6, Y7
+	VADDPS       Y6, Y7, Y1
+	VMULPS       Y2, Y1, Y1
+	VMAXPS       Y12, Y9, Y2
+	VFNMADD231PS constants<>+1568(SB), Y1, Y2
 	VMOVAPS      constants<>+2240(SB), Y1
-	VFMADD231PS  constants<>+2272(SB), Y4, Y1
-	VFMADD213PS  constants<>+2304(SB), Y4, Y1
-	VFMADD213PS  constants<>+2336(SB), Y4, Y1
-	VFMADD213PS  constants<>+2368(SB), Y4, Y1
+	VFMADD231PS  constants<>+2272(SB), Y3, Y1
+	VFMADD213PS  constants<>+2304(SB), Y3, Y1
+	VFMADD213PS  constants<>+2336(SB), Y3, Y1
+	VFMADD213PS  constants<>+2368(SB), Y3, Y1
 	VFMADD213PS  constants<>+2400(SB), Y12, Y1
 	VMULPS       Y1, Y12, Y1
 	VCMPPS       $0x0e, constants<>+2432(SB), Y0, Y0
@@ -1426,186 +1407,12 @@ TEXT ·linkSiLUAVX2<>(SB), NOSPLIT|NOFRAME, $0
 TEXT ·linkMishAVX2<>(SB), NOSPLIT|NOFRAME, $0
 	VMOVAPS      constants<>+128(SB), Y11
 	VMOVAPS      constants<>+2464(SB), Y10
+	VMOVAPS      constants<>+1248(SB), Y9
 	VMINPS       Y15, Y10, Y0
-	VMOVAPS      constants<>+1248(SB), Y1
-	VMAXPS       Y0, Y1, Y0
-	VMOVAPS      constants<>+416(SB), Y2
-	VFMADD231PS  constants<>+1280(SB), Y0, Y2
-	VSUBPS       constants<>+416(SB), Y2, Y3
-	VMOVAPS      constants<>+1312(SB), Y4
-	VFNMADD213PS Y0, Y3, Y4
-	VFNMADD231PS constants<>+1344(SB), Y3, Y4
-	VMULPS       Y4, Y4, Y3
-	VMOVAPS      constants<>+1376(SB), Y5
-	VFMADD231PS  constants<>+1408(SB), Y4, Y5
-	VFMADD213PS  constants<>+1440(SB), Y4, Y5
-	VFMADD213PS  constants<>+1472(SB), Y4, Y5
-	VFMADD213PS  constants<>+1504(SB), Y4, Y5
-	VFMADD231PS  Y5, Y3, Y4
-	VCMPPS       $0x01, constants<>+1888(SB), Y0, Y3
-	VANDPS       constants<>+1536(SB), Y3, Y5
-	VADDPS       Y5, Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VBLENDVPS    Y3, constants<>+1568(SB), Y11, Y3
-	VMULPS       Y4, Y2, Y4
-	VADDPS       Y4, Y2, Y5
-	VSUBPS       Y2, Y5, Y2
-	VSUBPS       Y2, Y4, Y2
-	VMULPS       Y3, Y5, Y4
-	VMULPS       constants<>+2400(SB), Y4, Y6
-	VMULPS       Y6, Y5, Y7
-	VXORPS       constants<>+64(SB), Y7, Y8
-	VFMADD231PS  Y6, Y5, Y8
-	VADDPS       Y7, Y5, Y6
-	VSUBPS       Y5, Y6, Y9
-	VSUBPS       Y9, Y6, Y1
-	VSUBPS       Y1, Y5, Y1
-	VSUBPS       Y9, Y7, Y5
-	VADDPS       Y5, Y1, Y1
-	VADDPS       Y8, Y1, Y1
-	VFMADD231PS  Y4, Y2, Y2
-	VADDPS       Y2, Y1, Y1
-	VMULPS       Y3, Y6, Y2
-	VADDPS       Y11, Y2, Y4
-	VSUBPS       Y2, Y4, Y5
-	VSUBPS       Y5, Y4, Y7
-	VSUBPS       Y7, Y2, Y2
-	VSUBPS       Y5, Y11, Y5
-	VADDPS       Y5, Y2, Y2
-	VFMADD231PS  Y3, Y1, Y2
-	VDIVPS       Y4, Y11, Y5
-	VMULPS       Y5, Y6, Y7
-	VFNMADD231PS Y4, Y7, Y6
-	VFNMADD231PS Y2, Y7, Y1
-	VADDPS       Y1, Y6, Y1
-	VMULPS       Y5, Y1, Y1
-	VMULPS       Y1, Y0, Y1
-	VFMADD231PS  Y7, Y0, Y1
-	VMULPS       Y3, Y1, Y0
-	VCMPPS       $0x01, Y15, Y10, Y1
-	VBLENDVPS    Y1, Y15, Y0, Y15
-	VMINPS       Y14, Y10, Y0
-	VMOVAPS      constants<>+1248(SB), Y1
-	VMAXPS       Y0, Y1, Y0
-	VMOVAPS      constants<>+416(SB), Y2
-	VFMADD231PS  constants<>+1280(SB), Y0, Y2
-	VSUBPS       constants<>+416(SB), Y2, Y3
-	VMOVAPS      constants<>+1312(SB), Y4
-	VFNMADD213PS Y0, Y3, Y4
-	VFNMADD231PS constants<>+1344(SB), Y3, Y4
-	VMULPS       Y4, Y4, Y3
-	VMOVAPS      constants<>+1376(SB), Y5
-	VFMADD231PS  constants<>+1408(SB), Y4, Y5
-	VFMADD213PS  constants<>+1440(SB), Y4, Y5
-	VFMADD213PS  constants<>+1472(SB), Y4, Y5
-	VFMADD213PS  constants<>+1504(SB), Y4, Y5
-	VFMADD231PS  Y5, Y3, Y4
-	VCMPPS       $0x01, constants<>+1888(SB), Y0, Y3
-	VANDPS       constants<>+1536(SB), Y3, Y5
-	VADDPS       Y5, Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VBLENDVPS    Y3, constants<>+1568(SB), Y11, Y3
-	VMULPS       Y4, Y2, Y4
-	VADDPS       Y4, Y2, Y5
-	VSUBPS       Y2, Y5, Y2
-	VSUBPS       Y2, Y4, Y2
-	VMULPS       Y3, Y5, Y4
-	VMULPS       constants<>+2400(SB), Y4, Y6
-	VMULPS       Y6, Y5, Y7
-	VXORPS       constants<>+64(SB), Y7, Y8
-	VFMADD231PS  Y6, Y5, Y8
-	VADDPS       Y7, Y5, Y6
-	VSUBPS       Y5, Y6, Y9
-	VSUBPS       Y9, Y6, Y1
-	VSUBPS       Y1, Y5, Y1
-	VSUBPS       Y9, Y7, Y5
-	VADDPS       Y5, Y1, Y1
-	VADDPS       Y8, Y1, Y1
-	VFMADD231PS  Y4, Y2, Y2
-	VADDPS       Y2, Y1, Y1
-	VMULPS       Y3, Y6, Y2
-	VADDPS       Y11, Y2, Y4
-	VSUBPS       Y2, Y4, Y5
-	VSUBPS       Y5, Y4, Y7
-	VSUBPS       Y7, Y2, Y2
-	VSUBPS       Y5, Y11, Y5
-	VADDPS       Y5, Y2, Y2
-	VFMADD231PS  Y3, Y1, Y2
-	VDIVPS       Y4, Y11, Y5
-	VMULPS       Y5, Y6, Y7
-	VFNMADD231PS Y4, Y7, Y6
-	VFNMADD231PS Y2, Y7, Y1
-	VADDPS       Y1, Y6, Y1
-	VMULPS       Y5, Y1, Y1
-	VMULPS       Y1, Y0, Y1
-	VFMADD231PS  Y7, Y0, Y1
-	VMULPS       Y3, Y1, Y0
-	VCMPPS       $0x01, Y14, Y10, Y1
-	VBLENDVPS    Y1, Y14, Y0, Y14
-	VMINPS       Y13, Y10, Y0
-	VMOVAPS      constants<>+1248(SB), Y1
-	VMAXPS       Y0, Y1, Y0
-	VMOVAPS      constants<>+416(SB), Y2
-	VFMADD231PS  constants<>+1280(SB), Y0, Y2
-	VSUBPS       constants<>+416(SB), Y2, Y3
-	VMOVAPS      constants<>+1312(SB), Y4
-	VFNMADD213PS Y0, Y3, Y4
-	VFNMADD231PS constants<>+1344(SB), Y3, Y4
-	VMULPS       Y4, Y4, Y3
-	VMOVAPS      constants<>+1376(SB), Y5
-	VFMADD231PS  constants<>+1408(SB), Y4, Y5
-	VFMADD213PS  constants<>+1440(SB), Y4, Y5
-	VFMADD213PS  constants<>+1472(SB), Y4, Y5
-	VFMADD213PS  constants<>+1504(SB), Y4, Y5
-	VFMADD231PS  Y5, Y3, Y4
-	VCMPPS       $0x01, constants<>+1888(SB), Y0, Y3
-	VANDPS       constants<>+1536(SB), Y3, Y5
-	VADDPS       Y5, Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VBLENDVPS    Y3, constants<>+1568(SB), Y11, Y3
-	VMULPS       Y4, Y2, Y4
-	VADDPS       Y4, Y2, Y5
-	VSUBPS       Y2, Y5, Y2
-	VSUBPS       Y2, Y4, Y2
-	VMULPS       Y3, Y5, Y4
-	VMULPS       constants<>+2400(SB), Y4, Y6
-	VMULPS       Y6, Y5, Y7
-	VXORPS       constants<>+64(SB), Y7, Y8
-	VFMADD231PS  Y6, Y5, Y8
-	VADDPS       Y7, Y5, Y6
-	VSUBPS       Y5, Y6, Y9
-	VSUBPS       Y9, Y6, Y1
-	VSUBPS       Y1, Y5, Y1
-	VSUBPS       Y9, Y7, Y5
-	VADDPS       Y5, Y1, Y1
-	VADDPS       Y8, Y1, Y1
-	VFMADD231PS  Y4, Y2, Y2
-	VADDPS       Y2, Y1, Y1
-	VMULPS       Y3, Y6, Y2
-	VADDPS       Y11, Y2, Y4
-	VSUBPS       Y2, Y4, Y5
-	VSUBPS       Y5, Y4, Y7
-	VSUBPS       Y7, Y2, Y2
-	VSUBPS       Y5, Y11, Y5
-	VADDPS       Y5, Y2, Y2
-	VFMADD231PS  Y3, Y1, Y2
-	VDIVPS       Y4, Y11, Y5
-	VMULPS       Y5, Y6, Y7
-	VFNMADD231PS Y4, Y7, Y6
-	VFNMADD231PS Y2, Y7, Y1
-	VADDPS       Y1, Y6, Y1
-	VMULPS       Y5, Y1, Y1
-	VMULPS       Y1, Y0, Y1
-	VFMADD231PS  Y7, Y0, Y1
-	VMULPS       Y3, Y1, Y0
-	VCMPPS       $0x01, Y13, Y10, Y1
-	VBLENDVPS    Y1, Y13, Y0, Y13
-	VMINPS       Y12, Y10, Y0
-	VMOVAPS      constants<>+1248(SB), Y1
-	VMAXPS       Y0, Y1, Y0
-	VMOVAPS      constants<>+416(SB), Y1
+	VMAXPS       Y0, Y9, Y0
+	VMOVAPS      constants<>+1888(SB), Y1
 	VFMADD231PS  constants<>+1280(SB), Y0, Y1
-	VSUBPS       constants<>+416(SB), Y1, Y2
+	VSUBPS       constants<>+1888(SB), Y1, Y2
 	VMOVAPS      constants<>+1312(SB), Y3
 	VFNMADD213PS Y0, Y2, Y3
 	VFNMADD231PS constants<>+1344(SB), Y2, Y3
@@ -1616,46 +1423,201 @@ TEXT ·linkMishAVX2<>(SB), NOSPLIT|NOFRAME, $0
 	VFMADD213PS  constants<>+1472(SB), Y3, Y4
 	VFMADD213PS  constants<>+1504(SB), Y3, Y4
 	VFMADD231PS  Y4, Y2, Y3
-	VCMPPS       $0x01, constants<>+1888(SB), Y0, Y2
-	VANDPS       constants<>+1536(SB), Y2, Y4
-	VADDPS       Y4, Y1, Y1
 	VPSLLD       $0x17, Y1, Y1
-	VBLENDVPS    Y2, constants<>+1568(SB), Y11, Y2
-	VMULPS       Y3, Y1, Y3
-	VADDPS       Y3, Y1, Y4
-	VSUBPS       Y1, Y4, Y1
+	VMULPS       Y3, Y1, Y2
+	VADDPS       Y2, Y1, Y3
 	VSUBPS       Y1, Y3, Y1
-	VMULPS       Y2, Y4, Y3
-	VMULPS       constants<>+2400(SB), Y3, Y5
-	VMULPS       Y5, Y4, Y6
-	VXORPS       constants<>+64(SB), Y6, Y7
-	VFMADD231PS  Y5, Y4, Y7
-	VADDPS       Y6, Y4, Y5
-	VSUBPS       Y4, Y5, Y8
-	VSUBPS       Y8, Y5, Y9
-	VSUBPS       Y9, Y4, Y4
-	VSUBPS       Y8, Y6, Y6
-	VADDPS       Y6, Y4, Y4
-	VADDPS       Y7, Y4, Y4
-	VFMADD231PS  Y3, Y1, Y1
-	VADDPS       Y1, Y4, Y1
-	VMULPS       Y2, Y5, Y3
-	VADDPS       Y11, Y3, Y4
-	VSUBPS       Y3, Y4, Y6
-	VSUBPS       Y6, Y4, Y7
-	VSUBPS       Y7, Y3, Y3
-	VSUBPS       Y6, Y11, Y6
+	VSUBPS       Y1, Y2, Y1
+	VMULPS       constants<>+1568(SB), Y3, Y2
+	VMULPS       constants<>+2400(SB), Y2, Y4
+	VMULPS       Y4, Y3, Y5
+	VXORPS       constants<>+64(SB), Y5, Y6
+	VFMADD231PS  Y4, Y3, Y6
+	VADDPS       Y5, Y3, Y4
+	VSUBPS       Y3, Y4, Y7
+	VSUBPS       Y7, Y4, Y8
+	VSUBPS       Y8, Y3, Y3
+	VSUBPS       Y7, Y5, Y5
+	VADDPS       Y5, Y3, Y3
 	VADDPS       Y6, Y3, Y3
-	VFMADD231PS  Y2, Y1, Y3
-	VDIVPS       Y4, Y11, Y6
-	VMULPS       Y6, Y5, Y7
-	VFNMADD231PS Y4, Y7, Y5
-	VFNMADD231PS Y3, Y7, Y1
-	VADDPS       Y1, Y5, Y1
-	VMULPS       Y6, Y1, Y1
+	VFMADD231PS  Y2, Y1, Y1
+	VADDPS       Y1, Y3, Y1
+	VMULPS       constants<>+1568(SB), Y4, Y2
+	VADDPS       Y11, Y2, Y3
+	VSUBPS       Y2, Y3, Y5
+	VSUBPS       Y5, Y3, Y6
+	VSUBPS       Y6, Y2, Y2
+	VSUBPS       Y5, Y11, Y5
+	VADDPS       Y5, Y2, Y2
+	VFMADD231PS  constants<>+1568(SB), Y1, Y2
+	VDIVPS       Y3, Y11, Y5
+	VMULPS       Y5, Y4, Y6
+	VFNMADD231PS Y3, Y6, Y4
+	VFNMADD231PS Y2, Y6, Y1
+	VADDPS       Y1, Y4, Y1
+	VMULPS       Y5, Y1, Y1
 	VMULPS       Y1, Y0, Y1
-	VFMADD231PS  Y7, Y0, Y1
-	VMULPS       Y2, Y1, Y0
+	VFMADD231PS  Y6, Y0, Y1
+	VMULPS       constants<>+1568(SB), Y1, Y0
+	VCMPPS       $0x01, Y15, Y10, Y1
+	VBLENDVPS    Y1, Y15, Y0, Y15
+	VMINPS       Y14, Y10, Y0
+	VMAXPS       Y0, Y9, Y0
+	VMOVAPS      constants<>+1888(SB), Y1
+	VFMADD231PS  constants<>+1280(SB), Y0, Y1
+	VSUBPS       constants<>+1888(SB), Y1, Y2
+	VMOVAPS      constants<>+1312(SB), Y3
+	VFNMADD213PS Y0, Y2, Y3
+	VFNMADD231PS constants<>+1344(SB), Y2, Y3
+	VMULPS       Y3, Y3, Y2
+	VMOVAPS      constants<>+1376(SB), Y4
+	VFMADD231PS  constants<>+1408(SB), Y3, Y4
+	VFMADD213PS  constants<>+1440(SB), Y3, Y4
+	VFMADD213PS  constants<>+1472(SB), Y3, Y4
+	VFMADD213PS  constants<>+1504(SB), Y3, Y4
+	VFMADD231PS  Y4, Y2, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VMULPS       Y3, Y1, Y2
+	VADDPS       Y2, Y1, Y3
+	VSUBPS       Y1, Y3, Y1
+	VSUBPS       Y1, Y2, Y1
+	VMULPS       constants<>+1568(SB), Y3, Y2
+	VMULPS       constants<>+2400(SB), Y2, Y4
+	VMULPS       Y4, Y3, Y5
+	VXORPS       constants<>+64(SB), Y5, Y6
+	VFMADD231PS  Y4, Y3, Y6
+	VADDPS       Y5, Y3, Y4
+	VSUBPS       Y3, Y4, Y7
+	VSUBPS       Y7, Y4, Y8
+	VSUBPS       Y8, Y3, Y3
+	VSUBPS       Y7, Y5, Y5
+	VADDPS       Y5, Y3, Y3
+	VADDPS       Y6, Y3, Y3
+	VFMADD231PS  Y2, Y1, Y1
+	VADDPS       Y1, Y3, Y1
+	VMULPS       constants<>+1568(SB), Y4, Y2
+	VADDPS       Y11, Y2, Y3
+	VSUBPS       Y2, Y3, Y5
+	VSUBPS       Y5, Y3, Y6
+	VSUBPS       Y6, Y2, Y2
+	VSUBPS       Y5, Y11, Y5
+	VADDPS       Y5, Y2, Y2
+	VFMADD231PS  constants<>+1568(SB), Y1, Y2
+	VDIVPS       Y3, Y11, Y5
+	VMULPS       Y5, Y4, Y6
+	VFNMADD231PS Y3, Y6, Y4
+	VFNMADD231PS Y2, Y6, Y1
+	VADDPS       Y1, Y4, Y1
+	VMULPS       Y5, Y1, Y1
+	VMULPS       Y1, Y0, Y1
+	VFMADD231PS  Y6, Y0, Y1
+	VMULPS       constants<>+1568(SB), Y1, Y0
+	VCMPPS       $0x01, Y14, Y10, Y1
+	VBLENDVPS    Y1, Y14, Y0, Y14
+	VMINPS       Y13, Y10, Y0
+	VMAXPS       Y0, Y9, Y0
+	VMOVAPS      constants<>+1888(SB), Y1
+	VFMADD231PS  constants<>+1280(SB), Y0, Y1
+	VSUBPS       constants<>+1888(SB), Y1, Y2
+	VMOVAPS      constants<>+1312(SB), Y3
+	VFNMADD213PS Y0, Y2, Y3
+	VFNMADD231PS constants<>+1344(SB), Y2, Y3
+	VMULPS       Y3, Y3, Y2
+	VMOVAPS      constants<>+1376(SB), Y4
+	VFMADD231PS  constants<>+1408(SB), Y3, Y4
+	VFMADD213PS  constants<>+1440(SB), Y3, Y4
+	VFMADD213PS  constants<>+1472(SB), Y3, Y4
+	VFMADD213PS  constants<>+1504(SB), Y3, Y4
+	VFMADD231PS  Y4, Y2, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VMULPS       Y3, Y1, Y2
+	VADDPS       Y2, Y1, Y3
+	VSUBPS       Y1, Y3, Y1
+	VSUBPS       Y1, Y2, Y1
+	VMULPS       constants<>+1568(SB), Y3, Y2
+	VMULPS       constants<>+2400(SB), Y2, Y4
+	VMULPS       Y4, Y3, Y5
+	VXORPS       constants<>+64(SB), Y5, Y6
+	VFMADD231PS  Y4, Y3, Y6
+	VADDPS       Y5, Y3, Y4
+	VSUBPS       Y3, Y4, Y7
+	VSUBPS       Y7, Y4, Y8
+	VSUBPS       Y8, Y3, Y3
+	VSUBPS       Y7, Y5, Y5
+	VADDPS       Y5, Y3, Y3
+	VADDPS       Y6, Y3, Y3
+	VFMADD231PS  Y2, Y1, Y1
+	VADDPS       Y1, Y3, Y1
+	VMULPS       constants<>+1568(SB), Y4, Y2
+	VADDPS       Y11, Y2, Y3
+	VSUBPS       Y2, Y3, Y5
+	VSUBPS       Y5, Y3, Y6
+	VSUBPS       Y6, Y2, Y2
+	VSUBPS       Y5, Y11, Y5
+	VADDPS       Y5, Y2, Y2
+	VFMADD231PS  constants<>+1568(SB), Y1, Y2
+	VDIVPS       Y3, Y11, Y5
+	VMULPS       Y5, Y4, Y6
+	VFNMADD231PS Y3, Y6, Y4
+	VFNMADD231PS Y2, Y6, Y1
+	VADDPS       Y1, Y4, Y1
+	VMULPS       Y5, Y1, Y1
+	VMULPS       Y1, Y0, Y1
+	VFMADD231PS  Y6, Y0, Y1
+	VMULPS       constants<>+1568(SB), Y1, Y0
+	VCMPPS       $0x01, Y13, Y10, Y1
+	VBLENDVPS    Y1, Y13, Y0, Y13
+	VMINPS       Y12, Y10, Y0
+	VMAXPS       Y0, Y9, Y0
+	VMOVAPS      constants<>+1888(SB), Y1
+	VFMADD231PS  constants<>+1280(SB), Y0, Y1
+	VSUBPS       constants<>+1888(SB), Y1, Y2
+	VMOVAPS      constants<>+1312(SB), Y3
+	VFNMADD213PS Y0, Y2, Y3
+	VFNMADD231PS constants<>+1344(SB), Y2, Y3
+	VMULPS       Y3, Y3, Y2
+	VMOVAPS      constants<>+1376(SB), Y4
+	VFMADD231PS  constants<>+1408(SB), Y3, Y4
+	VFMADD213PS  constants<>+1440(SB), Y3, Y4
+	VFMADD213PS  constants<>+1472(SB), Y3, Y4
+	VFMADD213PS  constants<>+1504(SB), Y3, Y4
+	VFMADD231PS  Y4, Y2, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VMULPS       Y3, Y1, Y2
+	VADDPS       Y2, Y1, Y3
+	VSUBPS       Y1, Y3, Y1
+	VSUBPS       Y1, Y2, Y1
+	VMULPS       constants<>+1568(SB), Y3, Y2
+	VMULPS       constants<>+2400(SB), Y2, Y4
+	VMULPS       Y4, Y3, Y5
+	VXORPS       constants<>+64(SB), Y5, Y6
+	VFMADD231PS  Y4, Y3, Y6
+	VADDPS       Y5, Y3, Y4
+	VSUBPS       Y3, Y4, Y7
+	VSUBPS       Y7, Y4, Y8
+	VSUBPS       Y8, Y3, Y3
+	VSUBPS       Y7, Y5, Y5
+	VADDPS       Y5, Y3, Y3
+	VADDPS       Y6, Y3, Y3
+	VFMADD231PS  Y2, Y1, Y1
+	VADDPS       Y1, Y3, Y1
+	VMULPS       constants<>+1568(SB), Y4, Y2
+	VADDPS       Y11, Y2, Y3
+	VSUBPS       Y2, Y3, Y5
+	VSUBPS       Y5, Y3, Y6
+	VSUBPS       Y6, Y2, Y2
+	VSUBPS       Y5, Y11, Y5
+	VADDPS       Y5, Y2, Y2
+	VFMADD231PS  constants<>+1568(SB), Y1, Y2
+	VDIVPS       Y3, Y11, Y5
+	VMULPS       Y5, Y4, Y6
+	VFNMADD231PS Y3, Y6, Y4
+	VFNMADD231PS Y2, Y6, Y1
+	VADDPS       Y1, Y4, Y1
+	VMULPS       Y5, Y1, Y1
+	VMULPS       Y1, Y0, Y1
+	VFMADD231PS  Y6, Y0, Y1
+	VMULPS       constants<>+1568(SB), Y1, Y0
 	VCMPPS       $0x01, Y12, Y10, Y1
 	VBLENDVPS    Y1, Y12, Y0, Y12
 	MOVQ         24(SI), BX
@@ -1665,199 +1627,178 @@ TEXT ·linkMishAVX2<>(SB), NOSPLIT|NOFRAME, $0
 // func linkSoftplusAVX2<>()
 // Requires: AVX, AVX2, FMA3
 TEXT ·linkSoftplusAVX2<>(SB), NOSPLIT|NOFRAME, $0
-	VMOVAPS      constants<>+128(SB), Y11
-	VMOVAPS      constants<>+384(SB), Y10
-	VXORPS       X9, X9, X9
-	VMOVAPS      constants<>+416(SB), Y8
-	VMOVAPS      constants<>+1536(SB), Y7
 	VORPS        constants<>+64(SB), Y15, Y0
-	VMAXPS       Y0, Y10, Y0
-	VMOVAPS      constants<>+1280(SB), Y1
-	VFMADD213PS  Y8, Y0, Y1
-	VSUBPS       Y8, Y1, Y2
-	VMOVAPS      constants<>+1312(SB), Y3
-	VFNMADD213PS Y0, Y2, Y3
-	VFNMADD231PS constants<>+1344(SB), Y2, Y3
-	VMULPS       Y3, Y3, Y2
-	VMOVAPS      constants<>+1376(SB), Y4
-	VFMADD231PS  constants<>+1408(SB), Y3, Y4
-	VFMADD213PS  constants<>+1440(SB), Y3, Y4
-	VFMADD213PS  constants<>+1472(SB), Y3, Y4
-	VFMADD213PS  constants<>+1504(SB), Y3, Y4
-	VFMADD231PS  Y4, Y2, Y3
-	VCMPPS       $0x01, constants<>+1888(SB), Y0, Y0
-	VANDPS       Y7, Y0, Y2
-	VADDPS       Y2, Y1, Y1
-	VPSLLD       $0x17, Y1, Y1
-	VBLENDVPS    Y0, constants<>+1568(SB), Y11, Y0
-	VMULPS       Y3, Y1, Y2
-	VADDPS       Y2, Y1, Y3
-	VSUBPS       Y1, Y3, Y1
-	VSUBPS       Y1, Y2, Y1
-	VMULPS       Y0, Y3, Y2
-	VMAXPS       Y15, Y9, Y3
-	VMINPS       Y7, Y3, Y4
-	VADDPS       Y4, Y2, Y5
-	VSUBPS       Y2, Y5, Y6
-	VSUBPS       Y6, Y4, Y4
-	VMULPS       Y0, Y1, Y0
-	VMOVAPS      constants<>+1856(SB), Y1
-	VFMADD213PS  Y11, Y2, Y1
-	VFMADD231PS  Y1, Y0, Y4
-	VMULPS       Y2, Y2, Y0
-	VMOVAPS      constants<>+2496(SB), Y1
-	VFMADD231PS  constants<>+2528(SB), Y2, Y1
-	VFMADD213PS  constants<>+2560(SB), Y2, Y1
-	VFMADD213PS  constants<>+2592(SB), Y2, Y1
-	VFMADD213PS  constants<>+2624(SB), Y2, Y1
-	VFMADD213PS  constants<>+2656(SB), Y2, Y1
-	VFMADD213PS  constants<>+2688(SB), Y2, Y1
-	VFMADD213PS  constants<>+2720(SB), Y2, Y1
-	VFMADD213PS  constants<>+2752(SB), Y2, Y1
-	VFMADD231PS  Y1, Y0, Y4
-	VADDPS       Y5, Y4, Y0
-	VMAXPS       Y3, Y0, Y15
-	VORPS        constants<>+64(SB), Y14, Y0
-	VMAXPS       Y0, Y10, Y0
-	VMOVAPS      constants<>+1280(SB), Y1
-	VFMADD213PS  Y8, Y0, Y1
-	VSUBPS       Y8, Y1, Y2
-	VMOVAPS      constants<>+1312(SB), Y3
-	VFNMADD213PS Y0, Y2, Y3
-	VFNMADD231PS constants<>+1344(SB), Y2, Y3
-	VMULPS       Y3, Y3, Y2
-	VMOVAPS      constants<>+1376(SB), Y4
-	VFMADD231PS  constants<>+1408(SB), Y3, Y4
-	VFMADD213PS  constants<>+1440(SB), Y3, Y4
-	VFMADD213PS  constants<>+1472(SB), Y3, Y4
-	VFMADD213PS  constants<>+1504(SB), Y3, Y4
-	VFMADD231PS  Y4, Y2, Y3
-	VCMPPS       $0x01, constants<>+1888(SB), Y0, Y0
-	VANDPS       Y7, Y0, Y2
-	VADDPS       Y2, Y1, Y1
-	VPSLLD       $0x17, Y1, Y1
-	VBLENDVPS    Y0, constants<>+1568(SB), Y11, Y0
-	VMULPS       Y3, Y1, Y2
-	VADDPS       Y2, Y1, Y3
-	VSUBPS       Y1, Y3, Y1
-	VSUBPS       Y1, Y2, Y1
-	VMULPS       Y0, Y3, Y2
-	VMAXPS       Y14, Y9, Y3
-	VMINPS       Y7, Y3, Y4
-	VADDPS       Y4, Y2, Y5
-	VSUBPS       Y2, Y5, Y6
-	VSUBPS       Y6, Y4, Y4
-	VMULPS       Y0, Y1, Y0
-	VMOVAPS      constants<>+1856(SB), Y1
-	VFMADD213PS  Y11, Y2, Y1
-	VFMADD231PS  Y1, Y0, Y4
-	VMULPS       Y2, Y2, Y0
-	VMOVAPS      constants<>+2496(SB), Y1
-	VFMADD231PS  constants<>+2528(SB), Y2, Y1
-	VFMADD213PS  constants<>+2560(SB), Y2, Y1
-	VFMADD213PS  constants<>+2592(SB), Y2, Y1
-	VFMADD213PS  constants<>+2624(SB), Y2, Y1
-	VFMADD213PS  constants<>+2656(SB), Y2, Y1
-	VFMADD213PS  constants<>+2688(SB), Y2, Y1
-	VFMADD213PS  constants<>+2720(SB), Y2, Y1
-	VFMADD213PS  constants<>+2752(SB), Y2, Y1
-	VFMADD231PS  Y1, Y0, Y4
-	VADDPS       Y5, Y4, Y0
-	VMAXPS       Y3, Y0, Y14
+	VORPS        constants<>+64(SB), Y14, Y1
+	VMOVAPS      constants<>+384(SB), Y2
+	VMAXPS       Y0, Y2, Y0
+	VMAXPS       Y1, Y2, Y1
+	VMOVAPS      constants<>+1888(SB), Y3
+	VFMADD231PS  constants<>+1280(SB), Y0, Y3
+	VMOVAPS      constants<>+1888(SB), Y4
+	VFMADD231PS  constants<>+1280(SB), Y1, Y4
+	VSUBPS       constants<>+1888(SB), Y3, Y5
+	VSUBPS       constants<>+1888(SB), Y4, Y6
+	VFNMADD231PS constants<>+1312(SB), Y5, Y0
+	VFNMADD231PS constants<>+1312(SB), Y6, Y1
+	VFNMADD231PS constants<>+1344(SB), Y5, Y0
+	VFNMADD231PS constants<>+1344(SB), Y6, Y1
+	VMULPS       Y0, Y0, Y5
+	VMULPS       Y1, Y1, Y6
+	VMOVAPS      constants<>+1376(SB), Y7
+	VFMADD231PS  constants<>+1408(SB), Y0, Y7
+	VMOVAPS      constants<>+1376(SB), Y8
+	VFMADD231PS  constants<>+1408(SB), Y1, Y8
+	VFMADD213PS  constants<>+1440(SB), Y0, Y7
+	VFMADD213PS  constants<>+1440(SB), Y1, Y8
+	VFMADD213PS  constants<>+1472(SB), Y0, Y7
+	VFMADD213PS  constants<>+1472(SB), Y1, Y8
+	VFMADD213PS  constants<>+1504(SB), Y0, Y7
+	VFMADD213PS  constants<>+1504(SB), Y1, Y8
+	VFMADD231PS  Y7, Y5, Y0
+	VFMADD231PS  Y8, Y6, Y1
+	VPSLLD       $0x17, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y0, Y3, Y0
+	VMULPS       Y1, Y4, Y1
+	VADDPS       Y0, Y3, Y5
+	VADDPS       Y1, Y4, Y6
+	VSUBPS       Y3, Y5, Y3
+	VSUBPS       Y4, Y6, Y4
+	VSUBPS       Y3, Y0, Y0
+	VSUBPS       Y4, Y1, Y1
+	VMULPS       constants<>+1568(SB), Y5, Y3
+	VMULPS       constants<>+1568(SB), Y6, Y4
+	VXORPS       X5, X5, X5
+	VMAXPS       Y15, Y5, Y6
+	VMAXPS       Y14, Y5, Y7
+	VMINPS       constants<>+1536(SB), Y6, Y8
+	VMINPS       constants<>+1536(SB), Y7, Y9
+	VADDPS       Y8, Y3, Y10
+	VADDPS       Y9, Y4, Y11
+	VSUBPS       Y3, Y10, Y5
+	VSUBPS       Y4, Y11, Y2
+	VSUBPS       Y5, Y8, Y5
+	VSUBPS       Y2, Y9, Y2
+	VMULPS       constants<>+1568(SB), Y0, Y0
+	VMULPS       constants<>+1568(SB), Y1, Y1
+	VMOVAPS      constants<>+128(SB), Y8
+	VFMADD231PS  constants<>+1856(SB), Y3, Y8
+	VMOVAPS      constants<>+128(SB), Y9
+	VFMADD231PS  constants<>+1856(SB), Y4, Y9
+	VFMADD231PS  Y8, Y0, Y5
+	VFMADD231PS  Y9, Y1, Y2
+	VMULPS       Y3, Y3, Y0
+	VMULPS       Y4, Y4, Y1
+	VMOVAPS      constants<>+2496(SB), Y8
+	VFMADD231PS  constants<>+2528(SB), Y3, Y8
+	VMOVAPS      constants<>+2496(SB), Y9
+	VFMADD231PS  constants<>+2528(SB), Y4, Y9
+	VFMADD213PS  constants<>+2560(SB), Y3, Y8
+	VFMADD213PS  constants<>+2560(SB), Y4, Y9
+	VFMADD213PS  constants<>+2592(SB), Y3, Y8
+	VFMADD213PS  constants<>+2592(SB), Y4, Y9
+	VFMADD213PS  constants<>+2624(SB), Y3, Y8
+	VFMADD213PS  constants<>+2624(SB), Y4, Y9
+	VFMADD213PS  constants<>+2656(SB), Y3, Y8
+	VFMADD213PS  constants<>+2656(SB), Y4, Y9
+	VFMADD213PS  constants<>+2688(SB), Y3, Y8
+	VFMADD213PS  constants<>+2688(SB), Y4, Y9
+	VFMADD213PS  constants<>+2720(SB), Y3, Y8
+	VFMADD213PS  constants<>+2720(SB), Y4, Y9
+	VFMADD213PS  constants<>+2752(SB), Y3, Y8
+	VFMADD213PS  constants<>+2752(SB), Y4, Y9
+	VFMADD231PS  Y8, Y0, Y5
+	VFMADD231PS  Y9, Y1, Y2
+	VADDPS       Y10, Y5, Y0
+	VADDPS       Y11, Y2, Y1
+	VMAXPS       Y6, Y0, Y15
+	VMAXPS       Y7, Y1, Y14
 	VORPS        constants<>+64(SB), Y13, Y0
-	VMAXPS       Y0, Y10, Y0
-	VMOVAPS      constants<>+1280(SB), Y1
-	VFMADD213PS  Y8, Y0, Y1
-	VSUBPS       Y8, Y1, Y2
-	VMOVAPS      constants<>+1312(SB), Y3
-	VFNMADD213PS Y0, Y2, Y3
-	VFNMADD231PS constants<>+1344(SB), Y2, Y3
-	VMULPS       Y3, Y3, Y2
-	VMOVAPS      constants<>+1376(SB), Y4
-	VFMADD231PS  constants<>+1408(SB), Y3, Y4
-	VFMADD213PS  constants<>+1440(SB), Y3, Y4
-	VFMADD213PS  constants<>+1472(SB), Y3, Y4
-	VFMADD213PS  constants<>+1504(SB), Y3, Y4
-	VFMADD231PS  Y4, Y2, Y3
-	VCMPPS       $0x01, constants<>+1888(SB), Y0, Y0
-	VANDPS       Y7, Y0, Y2
-	VADDPS       Y2, Y1, Y1
-	VPSLLD       $0x17, Y1, Y1
-	VBLENDVPS    Y0, constants<>+1568(SB), Y11, Y0
-	VMULPS       Y3, Y1, Y2
-	VADDPS       Y2, Y1, Y3
-	VSUBPS       Y1, Y3, Y1
-	VSUBPS       Y1, Y2, Y1
-	VMULPS       Y0, Y3, Y2
-	VMAXPS       Y13, Y9, Y3
-	VMINPS       Y7, Y3, Y4
-	VADDPS       Y4, Y2, Y5
-	VSUBPS       Y2, Y5, Y6
-	VSUBPS       Y6, Y4, Y4
-	VMULPS       Y0, Y1, Y0
-	VMOVAPS      constants<>+1856(SB), Y1
-	VFMADD213PS  Y11, Y2, Y1
-	VFMADD231PS  Y1, Y0, Y4
+	VORPS        constants<>+64(SB), Y12, Y1
+	VMOVAPS      constants<>+384(SB), Y2
+	VMAXPS       Y0, Y2, Y0
+	VMAXPS       Y1, Y2, Y1
+	VMOVAPS      constants<>+1888(SB), Y2
+	VFMADD231PS  constants<>+1280(SB), Y0, Y2
+	VMOVAPS      constants<>+1888(SB), Y3
+	VFMADD231PS  constants<>+1280(SB), Y1, Y3
+	VSUBPS       constants<>+1888(SB), Y2, Y4
+	VSUBPS       constants<>+1888(SB), Y3, Y5
+	VFNMADD231PS constants<>+1312(SB), Y4, Y0
+	VFNMADD231PS constants<>+1312(SB), Y5, Y1
+	VFNMADD231PS constants<>+1344(SB), Y4, Y0
+	VFNMADD231PS constants<>+1344(SB), Y5, Y1
+	VMULPS       Y0, Y0, Y4
+	VMULPS       Y1, Y1, Y5
+	VMOVAPS      constants<>+1376(SB), Y6
+	VFMADD231PS  constants<>+1408(SB), Y0, Y6
+	VMOVAPS      constants<>+1376(SB), Y7
+	VFMADD231PS  constants<>+1408(SB), Y1, Y7
+	VFMADD213PS  constants<>+1440(SB), Y0, Y6
+	VFMADD213PS  constants<>+1440(SB), Y1, Y7
+	VFMADD213PS  constants<>+1472(SB), Y0, Y6
+	VFMADD213PS  constants<>+1472(SB), Y1, Y7
+	VFMADD213PS  constants<>+1504(SB), Y0, Y6
+	VFMADD213PS  constants<>+1504(SB), Y1, Y7
+	VFMADD231PS  Y6, Y4, Y0
+	VFMADD231PS  Y7, Y5, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y0, Y2, Y0
+	VMULPS       Y1, Y3, Y1
+	VADDPS       Y0, Y2, Y4
+	VADDPS       Y1, Y3, Y5
+	VSUBPS       Y2, Y4, Y2
+	VSUBPS       Y3, Y5, Y3
+	VSUBPS       Y2, Y0, Y0
+	VSUBPS       Y3, Y1, Y1
+	VMULPS       constants<>+1568(SB), Y4, Y2
+	VMULPS       constants<>+1568(SB), Y5, Y3
+	VXORPS       X4, X4, X4
+	VMAXPS       Y13, Y4, Y5
+	VMAXPS       Y12, Y4, Y4
+	VMINPS       constants<>+1536(SB), Y5, Y6
+	VMINPS       constants<>+1536(SB), Y4, Y7
+	VADDPS       Y6, Y2, Y8
+	VADDPS       Y7, Y3, Y9
+	VSUBPS       Y2, Y8, Y10
+	VSUBPS       Y3, Y9, Y11
+	VSUBPS       Y10, Y6, Y6
+	VSUBPS       Y11, Y7, Y7
+	VMULPS       constants<>+1568(SB), Y0, Y0
+	VMULPS       constants<>+1568(SB), Y1, Y1
+	VMOVAPS      constants<>+128(SB), Y10
+	VFMADD231PS  constants<>+1856(SB), Y2, Y10
+	VMOVAPS      constants<>+128(SB), Y11
+	VFMADD231PS  constants<>+1856(SB), Y3, Y11
+	VFMADD231PS  Y10, Y0, Y6
+	VFMADD231PS  Y11, Y1, Y7
 	VMULPS       Y2, Y2, Y0
-	VMOVAPS      constants<>+2496(SB), Y1
-	VFMADD231PS  constants<>+2528(SB), Y2, Y1
-	VFMADD213PS  constants<>+2560(SB), Y2, Y1
-	VFMADD213PS  constants<>+2592(SB), Y2, Y1
-	VFMADD213PS  constants<>+2624(SB), Y2, Y1
-	VFMADD213PS  constants<>+2656(SB), Y2, Y1
-	VFMADD213PS  constants<>+2688(SB), Y2, Y1
-	VFMADD213PS  constants<>+2720(SB), Y2, Y1
-	VFMADD213PS  constants<>+2752(SB), Y2, Y1
-	VFMADD231PS  Y1, Y0, Y4
-	VADDPS       Y5, Y4, Y0
-	VMAXPS       Y3, Y0, Y13
-	VORPS        constants<>+64(SB), Y12, Y0
-	VMAXPS       Y0, Y10, Y0
-	VMOVAPS      constants<>+1280(SB), Y1
-	VFMADD213PS  Y8, Y0, Y1
-	VSUBPS       Y8, Y1, Y2
-	VMOVAPS      constants<>+1312(SB), Y3
-	VFNMADD213PS Y0, Y2, Y3
-	VFNMADD231PS constants<>+1344(SB), Y2, Y3
-	VMULPS       Y3, Y3, Y2
-	VMOVAPS      constants<>+1376(SB), Y4
-	VFMADD231PS  constants<>+1408(SB), Y3, Y4
-	VFMADD213PS  constants<>+1440(SB), Y3, Y4
-	VFMADD213PS  constants<>+1472(SB), Y3, Y4
-	VFMADD213PS  constants<>+1504(SB), Y3, Y4
-	VFMADD231PS  Y4, Y2, Y3
-	VCMPPS       $0x01, constants<>+1888(SB), Y0, Y0
-	VANDPS       Y7, Y0, Y2
-	VADDPS       Y2, Y1, Y1
-	VPSLLD       $0x17, Y1, Y1
-	VBLENDVPS    Y0, constants<>+1568(SB), Y11, Y0
-	VMULPS       Y3, Y1, Y2
-	VADDPS       Y2, Y1, Y3
-	VSUBPS       Y1, Y3, Y1
-	VSUBPS       Y1, Y2, Y1
-	VMULPS       Y0, Y3, Y2
-	VMAXPS       Y12, Y9, Y3
-	VMINPS       Y7, Y3, Y4
-	VADDPS       Y4, Y2, Y5
-	VSUBPS       Y2, Y5, Y6
-	VSUBPS       Y6, Y4, Y4
-	VMULPS       Y0, Y1, Y0
-	VMOVAPS      constants<>+1856(SB), Y1
-	VFMADD213PS  Y11, Y2, Y1
-	VFMADD231PS  Y1, Y0, Y4
-	VMULPS       Y2, Y2, Y0
-	VMOVAPS      constants<>+2496(SB), Y1
-	VFMADD231PS  constants<>+2528(SB), Y2, Y1
-	VFMADD213PS  constants<>+2560(SB), Y2, Y1
-	VFMADD213PS  constants<>+2592(SB), Y2, Y1
-	VFMADD213PS  constants<>+2624(SB), Y2, Y1
-	VFMADD213PS  constants<>+2656(SB), Y2, Y1
-	VFMADD213PS  constants<>+2688(SB), Y2, Y1
-	VFMADD213PS  constants<>+2720(SB), Y2, Y1
-	VFMADD213PS  constants<>+2752(SB), Y2, Y1
-	VFMADD231PS  Y1, Y0, Y4
-	VADDPS       Y5, Y4, Y0
-	VMAXPS       Y3, Y0, Y12
+	VMULPS       Y3, Y3, Y1
+	VMOVAPS      constants<>+2496(SB), Y10
+	VFMADD231PS  constants<>+2528(SB), Y2, Y10
+	VMOVAPS      constants<>+2496(SB), Y11
+	VFMADD231PS  constants<>+2528(SB), Y3, Y11
+	VFMADD213PS  constants<>+2560(SB), Y2, Y10
+	VFMADD213PS  constants<>+2560(SB), Y3, Y11
+	VFMADD213PS  constants<>+2592(SB), Y2, Y10
+	VFMADD213PS  constants<>+2592(SB), Y3, Y11
+	VFMADD213PS  constants<>+2624(SB), Y2, Y10
+	VFMADD213PS  constants<>+2624(SB), Y3, Y11
+	VFMADD213PS  constants<>+2656(SB), Y2, Y10
+	VFMADD213PS  constants<>+2656(SB), Y3, Y11
+	VFMADD213PS  constants<>+2688(SB), Y2, Y10
+	VFMADD213PS  constants<>+2688(SB), Y3, Y11
+	VFMADD213PS  constants<>+2720(SB), Y2, Y10
+	VFMADD213PS  constants<>+2720(SB), Y3, Y11
+	VFMADD213PS  constants<>+2752(SB), Y2, Y10
+	VFMADD213PS  constants<>+2752(SB), Y3, Y11
+	VFMADD231PS  Y10, Y0, Y6
+	VFMADD231PS  Y11, Y1, Y7
+	VADDPS       Y8, Y6, Y0
+	VADDPS       Y9, Y7, Y1
+	VMAXPS       Y5, Y0, Y13
+	VMAXPS       Y4, Y1, Y12
 	MOVQ         24(SI), BX
 	ADDQ         $0x18, SI
 	JMP          BX
@@ -2291,10 +2232,10 @@ DATA constants<>+1856(SB)/8, $0xbf000000bf000000
 DATA constants<>+1864(SB)/8, $0xbf000000bf000000
 DATA constants<>+1872(SB)/8, $0xbf000000bf000000
 DATA constants<>+1880(SB)/8, $0xbf000000bf000000
-DATA constants<>+1888(SB)/8, $0xc2800000c2800000
-DATA constants<>+1896(SB)/8, $0xc2800000c2800000
-DATA constants<>+1904(SB)/8, $0xc2800000c2800000
-DATA constants<>+1912(SB)/8, $0xc2800000c2800000
+DATA constants<>+1888(SB)/8, $0x4b4000bf4b4000bf
+DATA constants<>+1896(SB)/8, $0x4b4000bf4b4000bf
+DATA constants<>+1904(SB)/8, $0x4b4000bf4b4000bf
+DATA constants<>+1912(SB)/8, $0x4b4000bf4b4000bf
 DATA constants<>+1920(SB)/8, $0x39b9540d39b9540d
 DATA constants<>+1928(SB)/8, $0x39b9540d39b9540d
 DATA constants<>+1936(SB)/8, $0x39b9540d39b9540d

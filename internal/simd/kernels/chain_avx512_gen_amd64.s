@@ -1767,36 +1767,38 @@ TEXT ·linkGELUAVX512<>(SB), NOSPLIT|NOFRAME, $0
 // func linkGELUErfAVX512<>()
 // Requires: AVX512DQ, AVX512F
 TEXT ·linkGELUErfAVX512<>(SB), NOSPLIT|NOFRAME, $0
-	VPXORD            Z23, Z23, Z23
-	VBROADCASTSS      constants<>+208(SB), Z22
-	VBROADCASTSS      constants<>+212(SB), Z21
-	VBROADCASTSS      constants<>+8(SB), Z20
-	VBROADCASTSS      constants<>+216(SB), Z19
-	VBROADCASTSS      constants<>+40(SB), Z18
-	VANDPS.BCST       constants<>+4(SB), Z31, Z0
-	VANDPS.BCST       constants<>+4(SB), Z30, Z1
-	VMINPS            Z0, Z21, Z0
-	VMINPS            Z1, Z21, Z1
-	VSUBPS            Z19, Z0, Z2
-	VSUBPS            Z19, Z1, Z3
-	VADDPS            Z19, Z0, Z4
-	VADDPS            Z19, Z1, Z5
+	VBROADCASTSS      constants<>+208(SB), Z23
+	VBROADCASTSS      constants<>+212(SB), Z22
+	VPXORD            Z21, Z21, Z21
+	VBROADCASTSS      constants<>+216(SB), Z20
+	VBROADCASTSS      constants<>+220(SB), Z19
+	VBROADCASTSS      constants<>+4(SB), Z18
+	VBROADCASTSS      constants<>+224(SB), Z17
+	VBROADCASTSS      constants<>+0(SB), Z16
+	VANDPS            Z18, Z31, Z0
+	VANDPS            Z18, Z30, Z1
+	VMINPS            Z0, Z22, Z0
+	VMINPS            Z1, Z22, Z1
+	VSUBPS            Z20, Z0, Z2
+	VSUBPS            Z20, Z1, Z3
+	VADDPS            Z20, Z0, Z4
+	VADDPS            Z20, Z1, Z5
 	VDIVPS            Z4, Z2, Z2
 	VDIVPS            Z5, Z3, Z3
-	VMULPS.BCST       constants<>+220(SB), Z0, Z4
-	VMULPS.BCST       constants<>+220(SB), Z1, Z5
+	VMULPS            Z17, Z0, Z4
+	VMULPS            Z17, Z1, Z5
 	VMULPS            Z4, Z0, Z6
 	VMULPS            Z5, Z1, Z7
-	VXORPS.BCST       constants<>+0(SB), Z6, Z8
-	VXORPS.BCST       constants<>+0(SB), Z7, Z9
+	VXORPS            Z16, Z6, Z8
+	VXORPS            Z16, Z7, Z9
 	VFMADD231PS       Z4, Z0, Z8
 	VFMADD231PS       Z5, Z1, Z9
 	VBROADCASTSS      constants<>+148(SB), Z4
-	VFMADD213PS       Z18, Z6, Z4
+	VFMADD213PS       Z19, Z6, Z4
 	VBROADCASTSS      constants<>+148(SB), Z5
-	VFMADD213PS       Z18, Z7, Z5
-	VSUBPS            Z18, Z4, Z10
-	VSUBPS            Z18, Z5, Z11
+	VFMADD213PS       Z19, Z7, Z5
+	VSUBPS            Z19, Z4, Z10
+	VSUBPS            Z19, Z5, Z11
 	VBROADCASTSS      constants<>+152(SB), Z12
 	VFNMADD213PS      Z6, Z10, Z12
 	VBROADCASTSS      constants<>+152(SB), Z13
@@ -1819,54 +1821,46 @@ TEXT ·linkGELUErfAVX512<>(SB), NOSPLIT|NOFRAME, $0
 	VFMADD213PS.BCST  constants<>+176(SB), Z9, Z13
 	VFMADD231PS       Z12, Z10, Z8
 	VFMADD231PS       Z13, Z11, Z9
-	VCMPPS.BCST       $0x01, constants<>+224(SB), Z6, K1
-	VCMPPS.BCST       $0x01, constants<>+224(SB), Z7, K2
-	VBLENDMPS.BCST    constants<>+180(SB), Z23, K1, Z10
-	VBLENDMPS.BCST    constants<>+180(SB), Z23, K2, Z11
-	VADDPS            Z10, Z4, Z4
-	VADDPS            Z11, Z5, Z5
 	VPSLLD            $0x17, Z4, Z4
 	VPSLLD            $0x17, Z5, Z5
-	VBLENDMPS.BCST    constants<>+184(SB), Z20, K1, Z10
-	VBLENDMPS.BCST    constants<>+184(SB), Z20, K2, Z11
-	VBROADCASTSS      constants<>+228(SB), Z12
-	VFMADD231PS.BCST  constants<>+232(SB), Z2, Z12
-	VBROADCASTSS      constants<>+228(SB), Z13
-	VFMADD231PS.BCST  constants<>+232(SB), Z3, Z13
-	VFMADD213PS.BCST  constants<>+236(SB), Z2, Z12
-	VFMADD213PS.BCST  constants<>+236(SB), Z3, Z13
-	VFMADD213PS.BCST  constants<>+240(SB), Z2, Z12
-	VFMADD213PS.BCST  constants<>+240(SB), Z3, Z13
-	VFMADD213PS.BCST  constants<>+244(SB), Z2, Z12
-	VFMADD213PS.BCST  constants<>+244(SB), Z3, Z13
-	VFMADD213PS.BCST  constants<>+248(SB), Z2, Z12
-	VFMADD213PS.BCST  constants<>+248(SB), Z3, Z13
-	VFMADD213PS.BCST  constants<>+252(SB), Z2, Z12
-	VFMADD213PS.BCST  constants<>+252(SB), Z3, Z13
-	VFMADD213PS.BCST  constants<>+256(SB), Z2, Z12
-	VFMADD213PS.BCST  constants<>+256(SB), Z3, Z13
-	VFMADD213PS.BCST  constants<>+260(SB), Z2, Z12
-	VFMADD213PS.BCST  constants<>+260(SB), Z3, Z13
-	VFMADD213PS.BCST  constants<>+264(SB), Z2, Z12
-	VFMADD213PS.BCST  constants<>+264(SB), Z3, Z13
-	VMOVAPS           Z2, Z14
-	VFMADD213PS       Z22, Z12, Z14
-	VMOVAPS           Z3, Z15
-	VFMADD213PS       Z22, Z13, Z15
-	VSUBPS            Z14, Z22, Z16
-	VSUBPS            Z15, Z22, Z17
-	VFMADD231PS       Z12, Z2, Z16
-	VFMADD231PS       Z13, Z3, Z17
-	VFMADD231PS       Z8, Z14, Z16
-	VFMADD231PS       Z9, Z15, Z17
-	VADDPS            Z14, Z16, Z2
-	VADDPS            Z15, Z17, Z3
+	VBROADCASTSS      constants<>+228(SB), Z10
+	VFMADD231PS.BCST  constants<>+232(SB), Z2, Z10
+	VBROADCASTSS      constants<>+228(SB), Z11
+	VFMADD231PS.BCST  constants<>+232(SB), Z3, Z11
+	VFMADD213PS.BCST  constants<>+236(SB), Z2, Z10
+	VFMADD213PS.BCST  constants<>+236(SB), Z3, Z11
+	VFMADD213PS.BCST  constants<>+240(SB), Z2, Z10
+	VFMADD213PS.BCST  constants<>+240(SB), Z3, Z11
+	VFMADD213PS.BCST  constants<>+244(SB), Z2, Z10
+	VFMADD213PS.BCST  constants<>+244(SB), Z3, Z11
+	VFMADD213PS.BCST  constants<>+248(SB), Z2, Z10
+	VFMADD213PS.BCST  constants<>+248(SB), Z3, Z11
+	VFMADD213PS.BCST  constants<>+252(SB), Z2, Z10
+	VFMADD213PS.BCST  constants<>+252(SB), Z3, Z11
+	VFMADD213PS.BCST  constants<>+256(SB), Z2, Z10
+	VFMADD213PS.BCST  constants<>+256(SB), Z3, Z11
+	VFMADD213PS.BCST  constants<>+260(SB), Z2, Z10
+	VFMADD213PS.BCST  constants<>+260(SB), Z3, Z11
+	VFMADD213PS.BCST  constants<>+264(SB), Z2, Z10
+	VFMADD213PS.BCST  constants<>+264(SB), Z3, Z11
+	VMOVAPS           Z2, Z12
+	VFMADD213PS       Z23, Z10, Z12
+	VMOVAPS           Z3, Z13
+	VFMADD213PS       Z23, Z11, Z13
+	VSUBPS            Z12, Z23, Z14
+	VSUBPS            Z13, Z23, Z15
+	VFMADD231PS       Z10, Z2, Z14
+	VFMADD231PS       Z11, Z3, Z15
+	VFMADD231PS       Z8, Z12, Z14
+	VFMADD231PS       Z9, Z13, Z15
+	VADDPS            Z12, Z14, Z2
+	VADDPS            Z13, Z15, Z3
 	VMULPS            Z4, Z2, Z2
 	VMULPS            Z5, Z3, Z3
-	VMAXPS            Z31, Z23, Z4
-	VMAXPS            Z30, Z23, Z5
-	VFNMADD231PS      Z10, Z2, Z4
-	VFNMADD231PS      Z11, Z3, Z5
+	VMAXPS            Z31, Z21, Z4
+	VMAXPS            Z30, Z21, Z5
+	VFNMADD231PS.BCST constants<>+184(SB), Z2, Z4
+	VFNMADD231PS.BCST constants<>+184(SB), Z3, Z5
 	VBROADCASTSS      constants<>+268(SB), Z2
 	VFMADD231PS.BCST  constants<>+272(SB), Z6, Z2
 	VBROADCASTSS      constants<>+268(SB), Z3
@@ -1885,30 +1879,30 @@ TEXT ·linkGELUErfAVX512<>(SB), NOSPLIT|NOFRAME, $0
 	VCMPPS.BCST       $0x0e, constants<>+292(SB), Z1, K2
 	VBLENDMPS         Z4, Z2, K1, Z31
 	VBLENDMPS         Z5, Z3, K2, Z30
-	VANDPS.BCST       constants<>+4(SB), Z29, Z0
-	VANDPS.BCST       constants<>+4(SB), Z28, Z1
-	VMINPS            Z0, Z21, Z0
-	VMINPS            Z1, Z21, Z1
-	VSUBPS            Z19, Z0, Z2
-	VSUBPS            Z19, Z1, Z3
-	VADDPS            Z19, Z0, Z4
-	VADDPS            Z19, Z1, Z5
+	VANDPS            Z18, Z29, Z0
+	VANDPS            Z18, Z28, Z1
+	VMINPS            Z0, Z22, Z0
+	VMINPS            Z1, Z22, Z1
+	VSUBPS            Z20, Z0, Z2
+	VSUBPS            Z20, Z1, Z3
+	VADDPS            Z20, Z0, Z4
+	VADDPS            Z20, Z1, Z5
 	VDIVPS            Z4, Z2, Z2
 	VDIVPS            Z5, Z3, Z3
-	VMULPS.BCST       constants<>+220(SB), Z0, Z4
-	VMULPS.BCST       constants<>+220(SB), Z1, Z5
+	VMULPS            Z17, Z0, Z4
+	VMULPS            Z17, Z1, Z5
 	VMULPS            Z4, Z0, Z6
 	VMULPS            Z5, Z1, Z7
-	VXORPS.BCST       constants<>+0(SB), Z6, Z8
-	VXORPS.BCST       constants<>+0(SB), Z7, Z9
+	VXORPS            Z16, Z6, Z8
+	VXORPS            Z16, Z7, Z9
 	VFMADD231PS       Z4, Z0, Z8
 	VFMADD231PS       Z5, Z1, Z9
 	VBROADCASTSS      constants<>+148(SB), Z4
-	VFMADD213PS       Z18, Z6, Z4
+	VFMADD213PS       Z19, Z6, Z4
 	VBROADCASTSS      constants<>+148(SB), Z5
-	VFMADD213PS       Z18, Z7, Z5
-	VSUBPS            Z18, Z4, Z10
-	VSUBPS            Z18, Z5, Z11
+	VFMADD213PS       Z19, Z7, Z5
+	VSUBPS            Z19, Z4, Z10
+	VSUBPS            Z19, Z5, Z11
 	VBROADCASTSS      constants<>+152(SB), Z12
 	VFNMADD213PS      Z6, Z10, Z12
 	VBROADCASTSS      constants<>+152(SB), Z13
@@ -1931,54 +1925,46 @@ TEXT ·linkGELUErfAVX512<>(SB), NOSPLIT|NOFRAME, $0
 	VFMADD213PS.BCST  constants<>+176(SB), Z9, Z13
 	VFMADD231PS       Z12, Z10, Z8
 	VFMADD231PS       Z13, Z11, Z9
-	VCMPPS.BCST       $0x01, constants<>+224(SB), Z6, K1
-	VCMPPS.BCST       $0x01, constants<>+224(SB), Z7, K2
-	VBLENDMPS.BCST    constants<>+180(SB), Z23, K1, Z10
-	VBLENDMPS.BCST    constants<>+180(SB), Z23, K2, Z11
-	VADDPS            Z10, Z4, Z4
-	VADDPS            Z11, Z5, Z5
 	VPSLLD            $0x17, Z4, Z4
 	VPSLLD            $0x17, Z5, Z5
-	VBLENDMPS.BCST    constants<>+184(SB), Z20, K1, Z10
-	VBLENDMPS.BCST    constants<>+184(SB), Z20, K2, Z11
-	VBROADCASTSS      constants<>+228(SB), Z12
-	VFMADD231PS.BCST  constants<>+232(SB), Z2, Z12
-	VBROADCASTSS      constants<>+228(SB), Z13
-	VFMADD231PS.BCST  constants<>+232(SB), Z3, Z13
-	VFMADD213PS.BCST  constants<>+236(SB), Z2, Z12
-	VFMADD213PS.BCST  constants<>+236(SB), Z3, Z13
-	VFMADD213PS.BCST  constants<>+240(SB), Z2, Z12
-	VFMADD213PS.BCST  constants<>+240(SB), Z3, Z13
-	VFMADD213PS.BCST  constants<>+244(SB), Z2, Z12
-	VFMADD213PS.BCST  constants<>+244(SB), Z3, Z13
-	VFMADD213PS.BCST  constants<>+248(SB), Z2, Z12
-	VFMADD213PS.BCST  constants<>+248(SB), Z3, Z13
-	VFMADD213PS.BCST  constants<>+252(SB), Z2, Z12
-	VFMADD213PS.BCST  constants<>+252(SB), Z3, Z13
-	VFMADD213PS.BCST  constants<>+256(SB), Z2, Z12
-	VFMADD213PS.BCST  constants<>+256(SB), Z3, Z13
-	VFMADD213PS.BCST  constants<>+260(SB), Z2, Z12
-	VFMADD213PS.BCST  constants<>+260(SB), Z3, Z13
-	VFMADD213PS.BCST  constants<>+264(SB), Z2, Z12
-	VFMADD213PS.BCST  constants<>+264(SB), Z3, Z13
-	VMOVAPS           Z2, Z14
-	VFMADD213PS       Z22, Z12, Z14
-	VMOVAPS           Z3, Z15
-	VFMADD213PS       Z22, Z13, Z15
-	VSUBPS            Z14, Z22, Z16
-	VSUBPS            Z15, Z22, Z17
-	VFMADD231PS       Z12, Z2, Z16
-	VFMADD231PS       Z13, Z3, Z17
-	VFMADD231PS       Z8, Z14, Z16
-	VFMADD231PS       Z9, Z15, Z17
-	VADDPS            Z14, Z16, Z2
-	VADDPS            Z15, Z17, Z3
+	VBROADCASTSS      constants<>+228(SB), Z10
+	VFMADD231PS.BCST  constants<>+232(SB), Z2, Z10
+	VBROADCASTSS      constants<>+228(SB), Z11
+	VFMADD231PS.BCST  constants<>+232(SB), Z3, Z11
+	VFMADD213PS.BCST  constants<>+236(SB), Z2, Z10
+	VFMADD213PS.BCST  constants<>+236(SB), Z3, Z11
+	VFMADD213PS.BCST  constants<>+240(SB), Z2, Z10
+	VFMADD213PS.BCST  constants<>+240(SB), Z3, Z11
+	VFMADD213PS.BCST  constants<>+244(SB), Z2, Z10
+	VFMADD213PS.BCST  constants<>+244(SB), Z3, Z11
+	VFMADD213PS.BCST  constants<>+248(SB), Z2, Z10
+	VFMADD213PS.BCST  constants<>+248(SB), Z3, Z11
+	VFMADD213PS.BCST  constants<>+252(SB), Z2, Z10
+	VFMADD213PS.BCST  constants<>+252(SB), Z3, Z11
+	VFMADD213PS.BCST  constants<>+256(SB), Z2, Z10
+	VFMADD213PS.BCST  constants<>+256(SB), Z3, Z11
+	VFMADD213PS.BCST  constants<>+260(SB), Z2, Z10
+	VFMADD213PS.BCST  constants<>+260(SB), Z3, Z11
+	VFMADD213PS.BCST  constants<>+264(SB), Z2, Z10
+	VFMADD213PS.BCST  constants<>+264(SB), Z3, Z11
+	VMOVAPS           Z2, Z12
+	VFMADD213PS       Z23, Z10, Z12
+	VMOVAPS           Z3, Z13
+	VFMADD213PS       Z23, Z11, Z13
+	VSUBPS            Z12, Z23, Z14
+	VSUBPS            Z13, Z23, Z15
+	VFMADD231PS       Z10, Z2, Z14
+	VFMADD231PS       Z11, Z3, Z15
+	VFMADD231PS       Z8, Z12, Z14
+	VFMADD231PS       Z9, Z13, Z15
+	VADDPS            Z12, Z14, Z2
+	VADDPS            Z13, Z15, Z3
 	VMULPS            Z4, Z2, Z2
 	VMULPS            Z5, Z3, Z3
-	VMAXPS            Z29, Z23, Z4
-	VMAXPS            Z28, Z23, Z5
-	VFNMADD231PS      Z10, Z2, Z4
-	VFNMADD231PS      Z11, Z3, Z5
+	VMAXPS            Z29, Z21, Z4
+	VMAXPS            Z28, Z21, Z5
+	VFNMADD231PS.BCST constants<>+184(SB), Z2, Z4
+	VFNMADD231PS.BCST constants<>+184(SB), Z3, Z5
 	VBROADCASTSS      constants<>+268(SB), Z2
 	VFMADD231PS.BCST  constants<>+272(SB), Z6, Z2
 	VBROADCASTSS      constants<>+268(SB), Z3
@@ -1997,30 +1983,30 @@ TEXT ·linkGELUErfAVX512<>(SB), NOSPLIT|NOFRAME, $0
 	VCMPPS.BCST       $0x0e, constants<>+292(SB), Z1, K2
 	VBLENDMPS         Z4, Z2, K1, Z29
 	VBLENDMPS         Z5, Z3, K2, Z28
-	VANDPS.BCST       constants<>+4(SB), Z27, Z0
-	VANDPS.BCST       constants<>+4(SB), Z26, Z1
-	VMINPS            Z0, Z21, Z0
-	VMINPS            Z1, Z21, Z1
-	VSUBPS            Z19, Z0, Z2
-	VSUBPS            Z19, Z1, Z3
-	VADDPS            Z19, Z0, Z4
-	VADDPS            Z19, Z1, Z5
+	VANDPS            Z18, Z27, Z0
+	VANDPS            Z18, Z26, Z1
+	VMINPS            Z0, Z22, Z0
+	VMINPS            Z1, Z22, Z1
+	VSUBPS            Z20, Z0, Z2
+	VSUBPS            Z20, Z1, Z3
+	VADDPS            Z20, Z0, Z4
+	VADDPS            Z20, Z1, Z5
 	VDIVPS            Z4, Z2, Z2
 	VDIVPS            Z5, Z3, Z3
-	VMULPS.BCST       constants<>+220(SB), Z0, Z4
-	VMULPS.BCST       constants<>+220(SB), Z1, Z5
+	VMULPS            Z17, Z0, Z4
+	VMULPS            Z17, Z1, Z5
 	VMULPS            Z4, Z0, Z6
 	VMULPS            Z5, Z1, Z7
-	VXORPS.BCST       constants<>+0(SB), Z6, Z8
-	VXORPS.BCST       constants<>+0(SB), Z7, Z9
+	VXORPS            Z16, Z6, Z8
+	VXORPS            Z16, Z7, Z9
 	VFMADD231PS       Z4, Z0, Z8
 	VFMADD231PS       Z5, Z1, Z9
 	VBROADCASTSS      constants<>+148(SB), Z4
-	VFMADD213PS       Z18, Z6, Z4
+	VFMADD213PS       Z19, Z6, Z4
 	VBROADCASTSS      constants<>+148(SB), Z5
-	VFMADD213PS       Z18, Z7, Z5
-	VSUBPS            Z18, Z4, Z10
-	VSUBPS            Z18, Z5, Z11
+	VFMADD213PS       Z19, Z7, Z5
+	VSUBPS            Z19, Z4, Z10
+	VSUBPS            Z19, Z5, Z11
 	VBROADCASTSS      constants<>+152(SB), Z12
 	VFNMADD213PS      Z6, Z10, Z12
 	VBROADCASTSS      constants<>+152(SB), Z13
@@ -2043,54 +2029,46 @@ TEXT ·linkGELUErfAVX512<>(SB), NOSPLIT|NOFRAME, $0
 	VFMADD213PS.BCST  constants<>+176(SB), Z9, Z13
 	VFMADD231PS       Z12, Z10, Z8
 	VFMADD231PS       Z13, Z11, Z9
-	VCMPPS.BCST       $0x01, constants<>+224(SB), Z6, K1
-	VCMPPS.BCST       $0x01, constants<>+224(SB), Z7, K2
-	VBLENDMPS.BCST    constants<>+180(SB), Z23, K1, Z10
-	VBLENDMPS.BCST    constants<>+180(SB), Z23, K2, Z11
-	VADDPS            Z10, Z4, Z4
-	VADDPS            Z11, Z5, Z5
 	VPSLLD            $0x17, Z4, Z4
 	VPSLLD            $0x17, Z5, Z5
-	VBLENDMPS.BCST    constants<>+184(SB), Z20, K1, Z10
-	VBLENDMPS.BCST    constants<>+184(SB), Z20, K2, Z11
-	VBROADCASTSS      constants<>+228(SB), Z12
-	VFMADD231PS.BCST  constants<>+232(SB), Z2, Z12
-	VBROADCASTSS      constants<>+228(SB), Z13
-	VFMADD231PS.BCST  constants<>+232(SB), Z3, Z13
-	VFMADD213PS.BCST  constants<>+236(SB), Z2, Z12
-	VFMADD213PS.BCST  constants<>+236(SB), Z3, Z13
-	VFMADD213PS.BCST  constants<>+240(SB), Z2, Z12
-	VFMADD213PS.BCST  constants<>+240(SB), Z3, Z13
-	VFMADD213PS.BCST  constants<>+244(SB), Z2, Z12
-	VFMADD213PS.BCST  constants<>+244(SB), Z3, Z13
-	VFMADD213PS.BCST  constants<>+248(SB), Z2, Z12
-	VFMADD213PS.BCST  constants<>+248(SB), Z3, Z13
-	VFMADD213PS.BCST  constants<>+252(SB), Z2, Z12
-	VFMADD213PS.BCST  constants<>+252(SB), Z3, Z13
-	VFMADD213PS.BCST  constants<>+256(SB), Z2, Z12
-	VFMADD213PS.BCST  constants<>+256(SB), Z3, Z13
-	VFMADD213PS.BCST  constants<>+260(SB), Z2, Z12
-	VFMADD213PS.BCST  constants<>+260(SB), Z3, Z13
-	VFMADD213PS.BCST  constants<>+264(SB), Z2, Z12
-	VFMADD213PS.BCST  constants<>+264(SB), Z3, Z13
-	VMOVAPS           Z2, Z14
-	VFMADD213PS       Z22, Z12, Z14
-	VMOVAPS           Z3, Z15
-	VFMADD213PS       Z22, Z13, Z15
-	VSUBPS            Z14, Z22, Z16
-	VSUBPS            Z15, Z22, Z17
-	VFMADD231PS       Z12, Z2, Z16
-	VFMADD231PS       Z13, Z3, Z17
-	VFMADD231PS       Z8, Z14, Z16
-	VFMADD231PS       Z9, Z15, Z17
-	VADDPS            Z14, Z16, Z2
-	VADDPS            Z15, Z17, Z3
+	VBROADCASTSS      constants<>+228(SB), Z10
+	VFMADD231PS.BCST  constants<>+232(SB), Z2, Z10
+	VBROADCASTSS      constants<>+228(SB), Z11
+	VFMADD231PS.BCST  constants<>+232(SB), Z3, Z11
+	VFMADD213PS.BCST  constants<>+236(SB), Z2, Z10
+	VFMADD213PS.BCST  constants<>+236(SB), Z3, Z11
+	VFMADD213PS.BCST  constants<>+240(SB), Z2, Z10
+	VFMADD213PS.BCST  constants<>+240(SB), Z3, Z11
+	VFMADD213PS.BCST  constants<>+244(SB), Z2, Z10
+	VFMADD213PS.BCST  constants<>+244(SB), Z3, Z11
+	VFMADD213PS.BCST  constants<>+248(SB), Z2, Z10
+	VFMADD213PS.BCST  constants<>+248(SB), Z3, Z11
+	VFMADD213PS.BCST  constants<>+252(SB), Z2, Z10
+	VFMADD213PS.BCST  constants<>+252(SB), Z3, Z11
+	VFMADD213PS.BCST  constants<>+256(SB), Z2, Z10
+	VFMADD213PS.BCST  constants<>+256(SB), Z3, Z11
+	VFMADD213PS.BCST  constants<>+260(SB), Z2, Z10
+	VFMADD213PS.BCST  constants<>+260(SB), Z3, Z11
+	VFMADD213PS.BCST  constants<>+264(SB), Z2, Z10
+	VFMADD213PS.BCST  constants<>+264(SB), Z3, Z11
+	VMOVAPS           Z2, Z12
+	VFMADD213PS       Z23, Z10, Z12
+	VMOVAPS           Z3, Z13
+	VFMADD213PS       Z23, Z11, Z13
+	VSUBPS            Z12, Z23, Z14
+	VSUBPS            Z13, Z23, Z15
+	VFMADD231PS       Z10, Z2, Z14
+	VFMADD231PS       Z11, Z3, Z15
+	VFMADD231PS       Z8, Z12, Z14
+	VFMADD231PS       Z9, Z13, Z15
+	VADDPS            Z12, Z14, Z2
+	VADDPS            Z13, Z15, Z3
 	VMULPS            Z4, Z2, Z2
 	VMULPS            Z5, Z3, Z3
-	VMAXPS            Z27, Z23, Z4
-	VMAXPS            Z26, Z23, Z5
-	VFNMADD231PS      Z10, Z2, Z4
-	VFNMADD231PS      Z11, Z3, Z5
+	VMAXPS            Z27, Z21, Z4
+	VMAXPS            Z26, Z21, Z5
+	VFNMADD231PS.BCST constants<>+184(SB), Z2, Z4
+	VFNMADD231PS.BCST constants<>+184(SB), Z3, Z5
 	VBROADCASTSS      constants<>+268(SB), Z2
 	VFMADD231PS.BCST  constants<>+272(SB), Z6, Z2
 	VBROADCASTSS      constants<>+268(SB), Z3
@@ -2109,30 +2087,30 @@ TEXT ·linkGELUErfAVX512<>(SB), NOSPLIT|NOFRAME, $0
 	VCMPPS.BCST       $0x0e, constants<>+292(SB), Z1, K2
 	VBLENDMPS         Z4, Z2, K1, Z27
 	VBLENDMPS         Z5, Z3, K2, Z26
-	VANDPS.BCST       constants<>+4(SB), Z25, Z0
-	VANDPS.BCST       constants<>+4(SB), Z24, Z1
-	VMINPS            Z0, Z21, Z0
-	VMINPS            Z1, Z21, Z1
-	VSUBPS            Z19, Z0, Z2
-	VSUBPS            Z19, Z1, Z3
-	VADDPS            Z19, Z0, Z4
-	VADDPS            Z19, Z1, Z5
+	VANDPS            Z18, Z25, Z0
+	VANDPS            Z18, Z24, Z1
+	VMINPS            Z0, Z22, Z0
+	VMINPS            Z1, Z22, Z1
+	VSUBPS            Z20, Z0, Z2
+	VSUBPS            Z20, Z1, Z3
+	VADDPS            Z20, Z0, Z4
+	VADDPS            Z20, Z1, Z5
 	VDIVPS            Z4, Z2, Z2
 	VDIVPS            Z5, Z3, Z3
-	VMULPS.BCST       constants<>+220(SB), Z0, Z4
-	VMULPS.BCST       constants<>+220(SB), Z1, Z5
+	VMULPS            Z17, Z0, Z4
+	VMULPS            Z17, Z1, Z5
 	VMULPS            Z4, Z0, Z6
 	VMULPS            Z5, Z1, Z7
-	VXORPS.BCST       constants<>+0(SB), Z6, Z8
-	VXORPS.BCST       constants<>+0(SB), Z7, Z9
+	VXORPS            Z16, Z6, Z8
+	VXORPS            Z16, Z7, Z9
 	VFMADD231PS       Z4, Z0, Z8
 	VFMADD231PS       Z5, Z1, Z9
 	VBROADCASTSS      constants<>+148(SB), Z4
-	VFMADD213PS       Z18, Z6, Z4
+	VFMADD213PS       Z19, Z6, Z4
 	VBROADCASTSS      constants<>+148(SB), Z5
-	VFMADD213PS       Z18, Z7, Z5
-	VSUBPS            Z18, Z4, Z10
-	VSUBPS            Z18, Z5, Z11
+	VFMADD213PS       Z19, Z7, Z5
+	VSUBPS            Z19, Z4, Z10
+	VSUBPS            Z19, Z5, Z11
 	VBROADCASTSS      constants<>+152(SB), Z12
 	VFNMADD213PS      Z6, Z10, Z12
 	VBROADCASTSS      constants<>+152(SB), Z13
@@ -2155,54 +2133,46 @@ TEXT ·linkGELUErfAVX512<>(SB), NOSPLIT|NOFRAME, $0
 	VFMADD213PS.BCST  constants<>+176(SB), Z9, Z13
 	VFMADD231PS       Z12, Z10, Z8
 	VFMADD231PS       Z13, Z11, Z9
-	VCMPPS.BCST       $0x01, constants<>+224(SB), Z6, K1
-	VCMPPS.BCST       $0x01, constants<>+224(SB), Z7, K2
-	VBLENDMPS.BCST    constants<>+180(SB), Z23, K1, Z10
-	VBLENDMPS.BCST    constants<>+180(SB), Z23, K2, Z11
-	VADDPS            Z10, Z4, Z4
-	VADDPS            Z11, Z5, Z5
 	VPSLLD            $0x17, Z4, Z4
 	VPSLLD            $0x17, Z5, Z5
-	VBLENDMPS.BCST    constants<>+184(SB), Z20, K1, Z10
-	VBLENDMPS.BCST    constants<>+184(SB), Z20, K2, Z11
-	VBROADCASTSS      constants<>+228(SB), Z12
-	VFMADD231PS.BCST  constants<>+232(SB), Z2, Z12
-	VBROADCASTSS      constants<>+228(SB), Z13
-	VFMADD231PS.BCST  constants<>+232(SB), Z3, Z13
-	VFMADD213PS.BCST  constants<>+236(SB), Z2, Z12
-	VFMADD213PS.BCST  constants<>+236(SB), Z3, Z13
-	VFMADD213PS.BCST  constants<>+240(SB), Z2, Z12
-	VFMADD213PS.BCST  constants<>+240(SB), Z3, Z13
-	VFMADD213PS.BCST  constants<>+244(SB), Z2, Z12
-	VFMADD213PS.BCST  constants<>+244(SB), Z3, Z13
-	VFMADD213PS.BCST  constants<>+248(SB), Z2, Z12
-	VFMADD213PS.BCST  constants<>+248(SB), Z3, Z13
-	VFMADD213PS.BCST  constants<>+252(SB), Z2, Z12
-	VFMADD213PS.BCST  constants<>+252(SB), Z3, Z13
-	VFMADD213PS.BCST  constants<>+256(SB), Z2, Z12
-	VFMADD213PS.BCST  constants<>+256(SB), Z3, Z13
-	VFMADD213PS.BCST  constants<>+260(SB), Z2, Z12
-	VFMADD213PS.BCST  constants<>+260(SB), Z3, Z13
-	VFMADD213PS.BCST  constants<>+264(SB), Z2, Z12
-	VFMADD213PS.BCST  constants<>+264(SB), Z3, Z13
-	VMOVAPS           Z2, Z14
-	VFMADD213PS       Z22, Z12, Z14
-	VMOVAPS           Z3, Z15
-	VFMADD213PS       Z22, Z13, Z15
-	VSUBPS            Z14, Z22, Z16
-	VSUBPS            Z15, Z22, Z17
-	VFMADD231PS       Z12, Z2, Z16
-	VFMADD231PS       Z13, Z3, Z17
-	VFMADD231PS       Z8, Z14, Z16
-	VFMADD231PS       Z9, Z15, Z17
-	VADDPS            Z14, Z16, Z2
-	VADDPS            Z15, Z17, Z3
+	VBROADCASTSS      constants<>+228(SB), Z10
+	VFMADD231PS.BCST  constants<>+232(SB), Z2, Z10
+	VBROADCASTSS      constants<>+228(SB), Z11
+	VFMADD231PS.BCST  constants<>+232(SB), Z3, Z11
+	VFMADD213PS.BCST  constants<>+236(SB), Z2, Z10
+	VFMADD213PS.BCST  constants<>+236(SB), Z3, Z11
+	VFMADD213PS.BCST  constants<>+240(SB), Z2, Z10
+	VFMADD213PS.BCST  constants<>+240(SB), Z3, Z11
+	VFMADD213PS.BCST  constants<>+244(SB), Z2, Z10
+	VFMADD213PS.BCST  constants<>+244(SB), Z3, Z11
+	VFMADD213PS.BCST  constants<>+248(SB), Z2, Z10
+	VFMADD213PS.BCST  constants<>+248(SB), Z3, Z11
+	VFMADD213PS.BCST  constants<>+252(SB), Z2, Z10
+	VFMADD213PS.BCST  constants<>+252(SB), Z3, Z11
+	VFMADD213PS.BCST  constants<>+256(SB), Z2, Z10
+	VFMADD213PS.BCST  constants<>+256(SB), Z3, Z11
+	VFMADD213PS.BCST  constants<>+260(SB), Z2, Z10
+	VFMADD213PS.BCST  constants<>+260(SB), Z3, Z11
+	VFMADD213PS.BCST  constants<>+264(SB), Z2, Z10
+	VFMADD213PS.BCST  constants<>+264(SB), Z3, Z11
+	VMOVAPS           Z2, Z12
+	VFMADD213PS       Z23, Z10, Z12
+	VMOVAPS           Z3, Z13
+	VFMADD213PS       Z23, Z11, Z13
+	VSUBPS            Z12, Z23, Z14
+	VSUBPS            Z13, Z23, Z15
+	VFMADD231PS       Z10, Z2, Z14
+	VFMADD231PS       Z11, Z3, Z15
+	VFMADD231PS       Z8, Z12, Z14
+	VFMADD231PS       Z9, Z13, Z15
+	VADDPS            Z12, Z14, Z2
+	VADDPS            Z13, Z15, Z3
 	VMULPS            Z4, Z2, Z2
 	VMULPS            Z5, Z3, Z3
-	VMAXPS            Z25, Z23, Z4
-	VMAXPS            Z24, Z23, Z5
-	VFNMADD231PS      Z10, Z2, Z4
-	VFNMADD231PS      Z11, Z3, Z5
+	VMAXPS            Z25, Z21, Z4
+	VMAXPS            Z24, Z21, Z5
+	VFNMADD231PS.BCST constants<>+184(SB), Z2, Z4
+	VFNMADD231PS.BCST constants<>+184(SB), Z3, Z5
 	VBROADCASTSS      constants<>+268(SB), Z2
 	VFMADD231PS.BCST  constants<>+272(SB), Z6, Z2
 	VBROADCASTSS      constants<>+268(SB), Z3
@@ -2470,17 +2440,19 @@ TEXT ·linkMishAVX512<>(SB), NOSPLIT|NOFRAME, $0
 	VBROADCASTSS      constants<>+8(SB), Z23
 	VBROADCASTSS      constants<>+296(SB), Z22
 	VBROADCASTSS      constants<>+144(SB), Z21
-	VPXORD            Z20, Z20, Z20
+	VBROADCASTSS      constants<>+184(SB), Z20
+	VBROADCASTSS      constants<>+220(SB), Z19
+	VBROADCASTSS      constants<>+148(SB), Z18
 	VMINPS            Z31, Z22, Z0
 	VMINPS            Z30, Z22, Z1
 	VMAXPS            Z0, Z21, Z0
 	VMAXPS            Z1, Z21, Z1
-	VBROADCASTSS      constants<>+40(SB), Z2
-	VFMADD231PS.BCST  constants<>+148(SB), Z0, Z2
-	VBROADCASTSS      constants<>+40(SB), Z3
-	VFMADD231PS.BCST  constants<>+148(SB), Z1, Z3
-	VSUBPS.BCST       constants<>+40(SB), Z2, Z4
-	VSUBPS.BCST       constants<>+40(SB), Z3, Z5
+	VMOVAPS           Z0, Z2
+	VFMADD213PS       Z19, Z18, Z2
+	VMOVAPS           Z1, Z3
+	VFMADD213PS       Z19, Z18, Z3
+	VSUBPS            Z19, Z2, Z4
+	VSUBPS            Z19, Z3, Z5
 	VBROADCASTSS      constants<>+152(SB), Z6
 	VFNMADD213PS      Z0, Z4, Z6
 	VBROADCASTSS      constants<>+152(SB), Z7
@@ -2501,86 +2473,78 @@ TEXT ·linkMishAVX512<>(SB), NOSPLIT|NOFRAME, $0
 	VFMADD213PS.BCST  constants<>+176(SB), Z7, Z9
 	VFMADD231PS       Z8, Z4, Z6
 	VFMADD231PS       Z9, Z5, Z7
-	VCMPPS.BCST       $0x01, constants<>+224(SB), Z0, K1
-	VCMPPS.BCST       $0x01, constants<>+224(SB), Z1, K2
-	VBLENDMPS.BCST    constants<>+180(SB), Z20, K1, Z4
-	VBLENDMPS.BCST    constants<>+180(SB), Z20, K2, Z5
-	VADDPS            Z4, Z2, Z2
-	VADDPS            Z5, Z3, Z3
 	VPSLLD            $0x17, Z2, Z2
 	VPSLLD            $0x17, Z3, Z3
-	VBLENDMPS.BCST    constants<>+184(SB), Z23, K1, Z4
-	VBLENDMPS.BCST    constants<>+184(SB), Z23, K2, Z5
-	VMULPS            Z6, Z2, Z6
-	VMULPS            Z7, Z3, Z7
-	VADDPS            Z6, Z2, Z8
-	VADDPS            Z7, Z3, Z9
-	VSUBPS            Z2, Z8, Z2
-	VSUBPS            Z3, Z9, Z3
+	VMULPS            Z6, Z2, Z4
+	VMULPS            Z7, Z3, Z5
+	VADDPS            Z4, Z2, Z6
+	VADDPS            Z5, Z3, Z7
 	VSUBPS            Z2, Z6, Z2
 	VSUBPS            Z3, Z7, Z3
-	VMULPS            Z4, Z8, Z6
-	VMULPS            Z5, Z9, Z7
-	VMULPS.BCST       constants<>+288(SB), Z6, Z10
-	VMULPS.BCST       constants<>+288(SB), Z7, Z11
-	VMULPS            Z10, Z8, Z12
-	VMULPS            Z11, Z9, Z13
-	VXORPS.BCST       constants<>+0(SB), Z12, Z14
-	VXORPS.BCST       constants<>+0(SB), Z13, Z15
-	VFMADD231PS       Z10, Z8, Z14
-	VFMADD231PS       Z11, Z9, Z15
-	VADDPS            Z12, Z8, Z10
-	VADDPS            Z13, Z9, Z11
-	VSUBPS            Z8, Z10, Z16
-	VSUBPS            Z9, Z11, Z17
-	VSUBPS            Z16, Z10, Z18
-	VSUBPS            Z17, Z11, Z19
-	VSUBPS            Z18, Z8, Z8
-	VSUBPS            Z19, Z9, Z9
-	VSUBPS            Z16, Z12, Z12
-	VSUBPS            Z17, Z13, Z13
-	VADDPS            Z12, Z8, Z8
-	VADDPS            Z13, Z9, Z9
-	VADDPS            Z14, Z8, Z8
-	VADDPS            Z15, Z9, Z9
-	VFMADD231PS       Z6, Z2, Z2
-	VFMADD231PS       Z7, Z3, Z3
-	VADDPS            Z2, Z8, Z2
-	VADDPS            Z3, Z9, Z3
-	VMULPS            Z4, Z10, Z6
-	VMULPS            Z5, Z11, Z7
-	VADDPS            Z23, Z6, Z8
-	VADDPS            Z23, Z7, Z9
-	VSUBPS            Z6, Z8, Z12
-	VSUBPS            Z7, Z9, Z13
-	VSUBPS            Z12, Z8, Z14
-	VSUBPS            Z13, Z9, Z15
-	VSUBPS            Z14, Z6, Z6
-	VSUBPS            Z15, Z7, Z7
-	VSUBPS            Z12, Z23, Z12
-	VSUBPS            Z13, Z23, Z13
+	VSUBPS            Z2, Z4, Z2
+	VSUBPS            Z3, Z5, Z3
+	VMULPS            Z20, Z6, Z4
+	VMULPS            Z20, Z7, Z5
+	VMULPS.BCST       constants<>+288(SB), Z4, Z8
+	VMULPS.BCST       constants<>+288(SB), Z5, Z9
+	VMULPS            Z8, Z6, Z10
+	VMULPS            Z9, Z7, Z11
+	VXORPS.BCST       constants<>+0(SB), Z10, Z12
+	VXORPS.BCST       constants<>+0(SB), Z11, Z13
+	VFMADD231PS       Z8, Z6, Z12
+	VFMADD231PS       Z9, Z7, Z13
+	VADDPS            Z10, Z6, Z8
+	VADDPS            Z11, Z7, Z9
+	VSUBPS            Z6, Z8, Z14
+	VSUBPS            Z7, Z9, Z15
+	VSUBPS            Z14, Z8, Z16
+	VSUBPS            Z15, Z9, Z17
+	VSUBPS            Z16, Z6, Z6
+	VSUBPS            Z17, Z7, Z7
+	VSUBPS            Z14, Z10, Z10
+	VSUBPS            Z15, Z11, Z11
+	VADDPS            Z10, Z6, Z6
+	VADDPS            Z11, Z7, Z7
 	VADDPS            Z12, Z6, Z6
 	VADDPS            Z13, Z7, Z7
-	VFMADD231PS       Z4, Z2, Z6
-	VFMADD231PS       Z5, Z3, Z7
-	VDIVPS            Z8, Z23, Z12
-	VDIVPS            Z9, Z23, Z13
-	VMULPS            Z12, Z10, Z14
-	VMULPS            Z13, Z11, Z15
-	VFNMADD231PS      Z8, Z14, Z10
-	VFNMADD231PS      Z9, Z15, Z11
-	VFNMADD231PS      Z6, Z14, Z2
-	VFNMADD231PS      Z7, Z15, Z3
-	VADDPS            Z2, Z10, Z2
-	VADDPS            Z3, Z11, Z3
-	VMULPS            Z12, Z2, Z2
-	VMULPS            Z13, Z3, Z3
+	VFMADD231PS       Z4, Z2, Z2
+	VFMADD231PS       Z5, Z3, Z3
+	VADDPS            Z2, Z6, Z2
+	VADDPS            Z3, Z7, Z3
+	VMULPS            Z20, Z8, Z4
+	VMULPS            Z20, Z9, Z5
+	VADDPS            Z23, Z4, Z6
+	VADDPS            Z23, Z5, Z7
+	VSUBPS            Z4, Z6, Z10
+	VSUBPS            Z5, Z7, Z11
+	VSUBPS            Z10, Z6, Z12
+	VSUBPS            Z11, Z7, Z13
+	VSUBPS            Z12, Z4, Z4
+	VSUBPS            Z13, Z5, Z5
+	VSUBPS            Z10, Z23, Z10
+	VSUBPS            Z11, Z23, Z11
+	VADDPS            Z10, Z4, Z4
+	VADDPS            Z11, Z5, Z5
+	VFMADD231PS       Z20, Z2, Z4
+	VFMADD231PS       Z20, Z3, Z5
+	VDIVPS            Z6, Z23, Z10
+	VDIVPS            Z7, Z23, Z11
+	VMULPS            Z10, Z8, Z12
+	VMULPS            Z11, Z9, Z13
+	VFNMADD231PS      Z6, Z12, Z8
+	VFNMADD231PS      Z7, Z13, Z9
+	VFNMADD231PS      Z4, Z12, Z2
+	VFNMADD231PS      Z5, Z13, Z3
+	VADDPS            Z2, Z8, Z2
+	VADDPS            Z3, Z9, Z3
+	VMULPS            Z10, Z2, Z2
+	VMULPS            Z11, Z3, Z3
 	VMULPS            Z2, Z0, Z2
 	VMULPS            Z3, Z1, Z3
-	VFMADD231PS       Z14, Z0, Z2
-	VFMADD231PS       Z15, Z1, Z3
-	VMULPS            Z4, Z2, Z0
-	VMULPS            Z5, Z3, Z1
+	VFMADD231PS       Z12, Z0, Z2
+	VFMADD231PS       Z13, Z1, Z3
+	VMULPS            Z20, Z2, Z0
+	VMULPS            Z20, Z3, Z1
 	VCMPPS            $0x01, Z31, Z22, K1
 	VCMPPS            $0x01, Z30, Z22, K2
 	VBLENDMPS         Z31, Z0, K1, Z31
@@ -2589,12 +2553,12 @@ TEXT ·linkMishAVX512<>(SB), NOSPLIT|NOFRAME, $0
 	VMINPS            Z28, Z22, Z1
 	VMAXPS            Z0, Z21, Z0
 	VMAXPS            Z1, Z21, Z1
-	VBROADCASTSS      constants<>+40(SB), Z2
-	VFMADD231PS.BCST  constants<>+148(SB), Z0, Z2
-	VBROADCASTSS      constants<>+40(SB), Z3
-	VFMADD231PS.BCST  constants<>+148(SB), Z1, Z3
-	VSUBPS.BCST       constants<>+40(SB), Z2, Z4
-	VSUBPS.BCST       constants<>+40(SB), Z3, Z5
+	VMOVAPS           Z0, Z2
+	VFMADD213PS       Z19, Z18, Z2
+	VMOVAPS           Z1, Z3
+	VFMADD213PS       Z19, Z18, Z3
+	VSUBPS            Z19, Z2, Z4
+	VSUBPS            Z19, Z3, Z5
 	VBROADCASTSS      constants<>+152(SB), Z6
 	VFNMADD213PS      Z0, Z4, Z6
 	VBROADCASTSS      constants<>+152(SB), Z7
@@ -2615,86 +2579,78 @@ TEXT ·linkMishAVX512<>(SB), NOSPLIT|NOFRAME, $0
 	VFMADD213PS.BCST  constants<>+176(SB), Z7, Z9
 	VFMADD231PS       Z8, Z4, Z6
 	VFMADD231PS       Z9, Z5, Z7
-	VCMPPS.BCST       $0x01, constants<>+224(SB), Z0, K1
-	VCMPPS.BCST       $0x01, constants<>+224(SB), Z1, K2
-	VBLENDMPS.BCST    constants<>+180(SB), Z20, K1, Z4
-	VBLENDMPS.BCST    constants<>+180(SB), Z20, K2, Z5
-	VADDPS            Z4, Z2, Z2
-	VADDPS            Z5, Z3, Z3
 	VPSLLD            $0x17, Z2, Z2
 	VPSLLD            $0x17, Z3, Z3
-	VBLENDMPS.BCST    constants<>+184(SB), Z23, K1, Z4
-	VBLENDMPS.BCST    constants<>+184(SB), Z23, K2, Z5
-	VMULPS            Z6, Z2, Z6
-	VMULPS            Z7, Z3, Z7
-	VADDPS            Z6, Z2, Z8
-	VADDPS            Z7, Z3, Z9
-	VSUBPS            Z2, Z8, Z2
-	VSUBPS            Z3, Z9, Z3
+	VMULPS            Z6, Z2, Z4
+	VMULPS            Z7, Z3, Z5
+	VADDPS            Z4, Z2, Z6
+	VADDPS            Z5, Z3, Z7
 	VSUBPS            Z2, Z6, Z2
 	VSUBPS            Z3, Z7, Z3
-	VMULPS            Z4, Z8, Z6
-	VMULPS            Z5, Z9, Z7
-	VMULPS.BCST       constants<>+288(SB), Z6, Z10
-	VMULPS.BCST       constants<>+288(SB), Z7, Z11
-	VMULPS            Z10, Z8, Z12
-	VMULPS            Z11, Z9, Z13
-	VXORPS.BCST       constants<>+0(SB), Z12, Z14
-	VXORPS.BCST       constants<>+0(SB), Z13, Z15
-	VFMADD231PS       Z10, Z8, Z14
-	VFMADD231PS       Z11, Z9, Z15
-	VADDPS            Z12, Z8, Z10
-	VADDPS            Z13, Z9, Z11
-	VSUBPS            Z8, Z10, Z16
-	VSUBPS            Z9, Z11, Z17
-	VSUBPS            Z16, Z10, Z18
-	VSUBPS            Z17, Z11, Z19
-	VSUBPS            Z18, Z8, Z8
-	VSUBPS            Z19, Z9, Z9
-	VSUBPS            Z16, Z12, Z12
-	VSUBPS            Z17, Z13, Z13
-	VADDPS            Z12, Z8, Z8
-	VADDPS            Z13, Z9, Z9
-	VADDPS            Z14, Z8, Z8
-	VADDPS            Z15, Z9, Z9
-	VFMADD231PS       Z6, Z2, Z2
-	VFMADD231PS       Z7, Z3, Z3
-	VADDPS            Z2, Z8, Z2
-	VADDPS            Z3, Z9, Z3
-	VMULPS            Z4, Z10, Z6
-	VMULPS            Z5, Z11, Z7
-	VADDPS            Z23, Z6, Z8
-	VADDPS            Z23, Z7, Z9
-	VSUBPS            Z6, Z8, Z12
-	VSUBPS            Z7, Z9, Z13
-	VSUBPS            Z12, Z8, Z14
-	VSUBPS            Z13, Z9, Z15
-	VSUBPS            Z14, Z6, Z6
-	VSUBPS            Z15, Z7, Z7
-	VSUBPS            Z12, Z23, Z12
-	VSUBPS            Z13, Z23, Z13
+	VSUBPS            Z2, Z4, Z2
+	VSUBPS            Z3, Z5, Z3
+	VMULPS            Z20, Z6, Z4
+	VMULPS            Z20, Z7, Z5
+	VMULPS.BCST       constants<>+288(SB), Z4, Z8
+	VMULPS.BCST       constants<>+288(SB), Z5, Z9
+	VMULPS            Z8, Z6, Z10
+	VMULPS            Z9, Z7, Z11
+	VXORPS.BCST       constants<>+0(SB), Z10, Z12
+	VXORPS.BCST       constants<>+0(SB), Z11, Z13
+	VFMADD231PS       Z8, Z6, Z12
+	VFMADD231PS       Z9, Z7, Z13
+	VADDPS            Z10, Z6, Z8
+	VADDPS            Z11, Z7, Z9
+	VSUBPS            Z6, Z8, Z14
+	VSUBPS            Z7, Z9, Z15
+	VSUBPS            Z14, Z8, Z16
+	VSUBPS            Z15, Z9, Z17
+	VSUBPS            Z16, Z6, Z6
+	VSUBPS            Z17, Z7, Z7
+	VSUBPS            Z14, Z10, Z10
+	VSUBPS            Z15, Z11, Z11
+	VADDPS            Z10, Z6, Z6
+	VADDPS            Z11, Z7, Z7
 	VADDPS            Z12, Z6, Z6
 	VADDPS            Z13, Z7, Z7
-	VFMADD231PS       Z4, Z2, Z6
-	VFMADD231PS       Z5, Z3, Z7
-	VDIVPS            Z8, Z23, Z12
-	VDIVPS            Z9, Z23, Z13
-	VMULPS            Z12, Z10, Z14
-	VMULPS            Z13, Z11, Z15
-	VFNMADD231PS      Z8, Z14, Z10
-	VFNMADD231PS      Z9, Z15, Z11
-	VFNMADD231PS      Z6, Z14, Z2
-	VFNMADD231PS      Z7, Z15, Z3
-	VADDPS            Z2, Z10, Z2
-	VADDPS            Z3, Z11, Z3
-	VMULPS            Z12, Z2, Z2
-	VMULPS            Z13, Z3, Z3
+	VFMADD231PS       Z4, Z2, Z2
+	VFMADD231PS       Z5, Z3, Z3
+	VADDPS            Z2, Z6, Z2
+	VADDPS            Z3, Z7, Z3
+	VMULPS            Z20, Z8, Z4
+	VMULPS            Z20, Z9, Z5
+	VADDPS            Z23, Z4, Z6
+	VADDPS            Z23, Z5, Z7
+	VSUBPS            Z4, Z6, Z10
+	VSUBPS            Z5, Z7, Z11
+	VSUBPS            Z10, Z6, Z12
+	VSUBPS            Z11, Z7, Z13
+	VSUBPS            Z12, Z4, Z4
+	VSUBPS            Z13, Z5, Z5
+	VSUBPS            Z10, Z23, Z10
+	VSUBPS            Z11, Z23, Z11
+	VADDPS            Z10, Z4, Z4
+	VADDPS            Z11, Z5, Z5
+	VFMADD231PS       Z20, Z2, Z4
+	VFMADD231PS       Z20, Z3, Z5
+	VDIVPS            Z6, Z23, Z10
+	VDIVPS            Z7, Z23, Z11
+	VMULPS            Z10, Z8, Z12
+	VMULPS            Z11, Z9, Z13
+	VFNMADD231PS      Z6, Z12, Z8
+	VFNMADD231PS      Z7, Z13, Z9
+	VFNMADD231PS      Z4, Z12, Z2
+	VFNMADD231PS      Z5, Z13, Z3
+	VADDPS            Z2, Z8, Z2
+	VADDPS            Z3, Z9, Z3
+	VMULPS            Z10, Z2, Z2
+	VMULPS            Z11, Z3, Z3
 	VMULPS            Z2, Z0, Z2
 	VMULPS            Z3, Z1, Z3
-	VFMADD231PS       Z14, Z0, Z2
-	VFMADD231PS       Z15, Z1, Z3
-	VMULPS            Z4, Z2, Z0
-	VMULPS            Z5, Z3, Z1
+	VFMADD231PS       Z12, Z0, Z2
+	VFMADD231PS       Z13, Z1, Z3
+	VMULPS            Z20, Z2, Z0
+	VMULPS            Z20, Z3, Z1
 	VCMPPS            $0x01, Z29, Z22, K1
 	VCMPPS            $0x01, Z28, Z22, K2
 	VBLENDMPS         Z29, Z0, K1, Z29
@@ -2703,12 +2659,12 @@ TEXT ·linkMishAVX512<>(SB), NOSPLIT|NOFRAME, $0
 	VMINPS            Z26, Z22, Z1
 	VMAXPS            Z0, Z21, Z0
 	VMAXPS            Z1, Z21, Z1
-	VBROADCASTSS      constants<>+40(SB), Z2
-	VFMADD231PS.BCST  constants<>+148(SB), Z0, Z2
-	VBROADCASTSS      constants<>+40(SB), Z3
-	VFMADD231PS.BCST  constants<>+148(SB), Z1, Z3
-	VSUBPS.BCST       constants<>+40(SB), Z2, Z4
-	VSUBPS.BCST       constants<>+40(SB), Z3, Z5
+	VMOVAPS           Z0, Z2
+	VFMADD213PS       Z19, Z18, Z2
+	VMOVAPS           Z1, Z3
+	VFMADD213PS       Z19, Z18, Z3
+	VSUBPS            Z19, Z2, Z4
+	VSUBPS            Z19, Z3, Z5
 	VBROADCASTSS      constants<>+152(SB), Z6
 	VFNMADD213PS      Z0, Z4, Z6
 	VBROADCASTSS      constants<>+152(SB), Z7
@@ -2729,86 +2685,78 @@ TEXT ·linkMishAVX512<>(SB), NOSPLIT|NOFRAME, $0
 	VFMADD213PS.BCST  constants<>+176(SB), Z7, Z9
 	VFMADD231PS       Z8, Z4, Z6
 	VFMADD231PS       Z9, Z5, Z7
-	VCMPPS.BCST       $0x01, constants<>+224(SB), Z0, K1
-	VCMPPS.BCST       $0x01, constants<>+224(SB), Z1, K2
-	VBLENDMPS.BCST    constants<>+180(SB), Z20, K1, Z4
-	VBLENDMPS.BCST    constants<>+180(SB), Z20, K2, Z5
-	VADDPS            Z4, Z2, Z2
-	VADDPS            Z5, Z3, Z3
 	VPSLLD            $0x17, Z2, Z2
 	VPSLLD            $0x17, Z3, Z3
-	VBLENDMPS.BCST    constants<>+184(SB), Z23, K1, Z4
-	VBLENDMPS.BCST    constants<>+184(SB), Z23, K2, Z5
-	VMULPS            Z6, Z2, Z6
-	VMULPS            Z7, Z3, Z7
-	VADDPS            Z6, Z2, Z8
-	VADDPS            Z7, Z3, Z9
-	VSUBPS            Z2, Z8, Z2
-	VSUBPS            Z3, Z9, Z3
+	VMULPS            Z6, Z2, Z4
+	VMULPS            Z7, Z3, Z5
+	VADDPS            Z4, Z2, Z6
+	VADDPS            Z5, Z3, Z7
 	VSUBPS            Z2, Z6, Z2
 	VSUBPS            Z3, Z7, Z3
-	VMULPS            Z4, Z8, Z6
-	VMULPS            Z5, Z9, Z7
-	VMULPS.BCST       constants<>+288(SB), Z6, Z10
-	VMULPS.BCST       constants<>+288(SB), Z7, Z11
-	VMULPS            Z10, Z8, Z12
-	VMULPS            Z11, Z9, Z13
-	VXORPS.BCST       constants<>+0(SB), Z12, Z14
-	VXORPS.BCST       constants<>+0(SB), Z13, Z15
-	VFMADD231PS       Z10, Z8, Z14
-	VFMADD231PS       Z11, Z9, Z15
-	VADDPS            Z12, Z8, Z10
-	VADDPS            Z13, Z9, Z11
-	VSUBPS            Z8, Z10, Z16
-	VSUBPS            Z9, Z11, Z17
-	VSUBPS            Z16, Z10, Z18
-	VSUBPS            Z17, Z11, Z19
-	VSUBPS            Z18, Z8, Z8
-	VSUBPS            Z19, Z9, Z9
-	VSUBPS            Z16, Z12, Z12
-	VSUBPS            Z17, Z13, Z13
-	VADDPS            Z12, Z8, Z8
-	VADDPS            Z13, Z9, Z9
-	VADDPS            Z14, Z8, Z8
-	VADDPS            Z15, Z9, Z9
-	VFMADD231PS       Z6, Z2, Z2
-	VFMADD231PS       Z7, Z3, Z3
-	VADDPS            Z2, Z8, Z2
-	VADDPS            Z3, Z9, Z3
-	VMULPS            Z4, Z10, Z6
-	VMULPS            Z5, Z11, Z7
-	VADDPS            Z23, Z6, Z8
-	VADDPS            Z23, Z7, Z9
-	VSUBPS            Z6, Z8, Z12
-	VSUBPS            Z7, Z9, Z13
-	VSUBPS            Z12, Z8, Z14
-	VSUBPS            Z13, Z9, Z15
-	VSUBPS            Z14, Z6, Z6
-	VSUBPS            Z15, Z7, Z7
-	VSUBPS            Z12, Z23, Z12
-	VSUBPS            Z13, Z23, Z13
+	VSUBPS            Z2, Z4, Z2
+	VSUBPS            Z3, Z5, Z3
+	VMULPS            Z20, Z6, Z4
+	VMULPS            Z20, Z7, Z5
+	VMULPS.BCST       constants<>+288(SB), Z4, Z8
+	VMULPS.BCST       constants<>+288(SB), Z5, Z9
+	VMULPS            Z8, Z6, Z10
+	VMULPS            Z9, Z7, Z11
+	VXORPS.BCST       constants<>+0(SB), Z10, Z12
+	VXORPS.BCST       constants<>+0(SB), Z11, Z13
+	VFMADD231PS       Z8, Z6, Z12
+	VFMADD231PS       Z9, Z7, Z13
+	VADDPS            Z10, Z6, Z8
+	VADDPS            Z11, Z7, Z9
+	VSUBPS            Z6, Z8, Z14
+	VSUBPS            Z7, Z9, Z15
+	VSUBPS            Z14, Z8, Z16
+	VSUBPS            Z15, Z9, Z17
+	VSUBPS            Z16, Z6, Z6
+	VSUBPS            Z17, Z7, Z7
+	VSUBPS            Z14, Z10, Z10
+	VSUBPS            Z15, Z11, Z11
+	VADDPS            Z10, Z6, Z6
+	VADDPS            Z11, Z7, Z7
 	VADDPS            Z12, Z6, Z6
 	VADDPS            Z13, Z7, Z7
-	VFMADD231PS       Z4, Z2, Z6
-	VFMADD231PS       Z5, Z3, Z7
-	VDIVPS            Z8, Z23, Z12
-	VDIVPS            Z9, Z23, Z13
-	VMULPS            Z12, Z10, Z14
-	VMULPS            Z13, Z11, Z15
-	VFNMADD231PS      Z8, Z14, Z10
-	VFNMADD231PS      Z9, Z15, Z11
-	VFNMADD231PS      Z6, Z14, Z2
-	VFNMADD231PS      Z7, Z15, Z3
-	VADDPS            Z2, Z10, Z2
-	VADDPS            Z3, Z11, Z3
-	VMULPS            Z12, Z2, Z2
-	VMULPS            Z13, Z3, Z3
+	VFMADD231PS       Z4, Z2, Z2
+	VFMADD231PS       Z5, Z3, Z3
+	VADDPS            Z2, Z6, Z2
+	VADDPS            Z3, Z7, Z3
+	VMULPS            Z20, Z8, Z4
+	VMULPS            Z20, Z9, Z5
+	VADDPS            Z23, Z4, Z6
+	VADDPS            Z23, Z5, Z7
+	VSUBPS            Z4, Z6, Z10
+	VSUBPS            Z5, Z7, Z11
+	VSUBPS            Z10, Z6, Z12
+	VSUBPS            Z11, Z7, Z13
+	VSUBPS            Z12, Z4, Z4
+	VSUBPS            Z13, Z5, Z5
+	VSUBPS            Z10, Z23, Z10
+	VSUBPS            Z11, Z23, Z11
+	VADDPS            Z10, Z4, Z4
+	VADDPS            Z11, Z5, Z5
+	VFMADD231PS       Z20, Z2, Z4
+	VFMADD231PS       Z20, Z3, Z5
+	VDIVPS            Z6, Z23, Z10
+	VDIVPS            Z7, Z23, Z11
+	VMULPS            Z10, Z8, Z12
+	VMULPS            Z11, Z9, Z13
+	VFNMADD231PS      Z6, Z12, Z8
+	VFNMADD231PS      Z7, Z13, Z9
+	VFNMADD231PS      Z4, Z12, Z2
+	VFNMADD231PS      Z5, Z13, Z3
+	VADDPS            Z2, Z8, Z2
+	VADDPS            Z3, Z9, Z3
+	VMULPS            Z10, Z2, Z2
+	VMULPS            Z11, Z3, Z3
 	VMULPS            Z2, Z0, Z2
 	VMULPS            Z3, Z1, Z3
-	VFMADD231PS       Z14, Z0, Z2
-	VFMADD231PS       Z15, Z1, Z3
-	VMULPS            Z4, Z2, Z0
-	VMULPS            Z5, Z3, Z1
+	VFMADD231PS       Z12, Z0, Z2
+	VFMADD231PS       Z13, Z1, Z3
+	VMULPS            Z20, Z2, Z0
+	VMULPS            Z20, Z3, Z1
 	VCMPPS            $0x01, Z27, Z22, K1
 	VCMPPS            $0x01, Z26, Z22, K2
 	VBLENDMPS         Z27, Z0, K1, Z27
@@ -2817,12 +2765,12 @@ TEXT ·linkMishAVX512<>(SB), NOSPLIT|NOFRAME, $0
 	VMINPS            Z24, Z22, Z1
 	VMAXPS            Z0, Z21, Z0
 	VMAXPS            Z1, Z21, Z1
-	VBROADCASTSS      constants<>+40(SB), Z2
-	VFMADD231PS.BCST  constants<>+148(SB), Z0, Z2
-	VBROADCASTSS      constants<>+40(SB), Z3
-	VFMADD231PS.BCST  constants<>+148(SB), Z1, Z3
-	VSUBPS.BCST       constants<>+40(SB), Z2, Z4
-	VSUBPS.BCST       constants<>+40(SB), Z3, Z5
+	VMOVAPS           Z0, Z2
+	VFMADD213PS       Z19, Z18, Z2
+	VMOVAPS           Z1, Z3
+	VFMADD213PS       Z19, Z18, Z3
+	VSUBPS            Z19, Z2, Z4
+	VSUBPS            Z19, Z3, Z5
 	VBROADCASTSS      constants<>+152(SB), Z6
 	VFNMADD213PS      Z0, Z4, Z6
 	VBROADCASTSS      constants<>+152(SB), Z7
@@ -2843,86 +2791,78 @@ TEXT ·linkMishAVX512<>(SB), NOSPLIT|NOFRAME, $0
 	VFMADD213PS.BCST  constants<>+176(SB), Z7, Z9
 	VFMADD231PS       Z8, Z4, Z6
 	VFMADD231PS       Z9, Z5, Z7
-	VCMPPS.BCST       $0x01, constants<>+224(SB), Z0, K1
-	VCMPPS.BCST       $0x01, constants<>+224(SB), Z1, K2
-	VBLENDMPS.BCST    constants<>+180(SB), Z20, K1, Z4
-	VBLENDMPS.BCST    constants<>+180(SB), Z20, K2, Z5
-	VADDPS            Z4, Z2, Z2
-	VADDPS            Z5, Z3, Z3
 	VPSLLD            $0x17, Z2, Z2
 	VPSLLD            $0x17, Z3, Z3
-	VBLENDMPS.BCST    constants<>+184(SB), Z23, K1, Z4
-	VBLENDMPS.BCST    constants<>+184(SB), Z23, K2, Z5
-	VMULPS            Z6, Z2, Z6
-	VMULPS            Z7, Z3, Z7
-	VADDPS            Z6, Z2, Z8
-	VADDPS            Z7, Z3, Z9
-	VSUBPS            Z2, Z8, Z2
-	VSUBPS            Z3, Z9, Z3
+	VMULPS            Z6, Z2, Z4
+	VMULPS            Z7, Z3, Z5
+	VADDPS            Z4, Z2, Z6
+	VADDPS            Z5, Z3, Z7
 	VSUBPS            Z2, Z6, Z2
 	VSUBPS            Z3, Z7, Z3
-	VMULPS            Z4, Z8, Z6
-	VMULPS            Z5, Z9, Z7
-	VMULPS.BCST       constants<>+288(SB), Z6, Z10
-	VMULPS.BCST       constants<>+288(SB), Z7, Z11
-	VMULPS            Z10, Z8, Z12
-	VMULPS            Z11, Z9, Z13
-	VXORPS.BCST       constants<>+0(SB), Z12, Z14
-	VXORPS.BCST       constants<>+0(SB), Z13, Z15
-	VFMADD231PS       Z10, Z8, Z14
-	VFMADD231PS       Z11, Z9, Z15
-	VADDPS            Z12, Z8, Z10
-	VADDPS            Z13, Z9, Z11
-	VSUBPS            Z8, Z10, Z16
-	VSUBPS            Z9, Z11, Z17
-	VSUBPS            Z16, Z10, Z18
-	VSUBPS            Z17, Z11, Z19
-	VSUBPS            Z18, Z8, Z8
-	VSUBPS            Z19, Z9, Z9
-	VSUBPS            Z16, Z12, Z12
-	VSUBPS            Z17, Z13, Z13
-	VADDPS            Z12, Z8, Z8
-	VADDPS            Z13, Z9, Z9
-	VADDPS            Z14, Z8, Z8
-	VADDPS            Z15, Z9, Z9
-	VFMADD231PS       Z6, Z2, Z2
-	VFMADD231PS       Z7, Z3, Z3
-	VADDPS            Z2, Z8, Z2
-	VADDPS            Z3, Z9, Z3
-	VMULPS            Z4, Z10, Z6
-	VMULPS            Z5, Z11, Z7
-	VADDPS            Z23, Z6, Z8
-	VADDPS            Z23, Z7, Z9
-	VSUBPS            Z6, Z8, Z12
-	VSUBPS            Z7, Z9, Z13
-	VSUBPS            Z12, Z8, Z14
-	VSUBPS            Z13, Z9, Z15
-	VSUBPS            Z14, Z6, Z6
-	VSUBPS            Z15, Z7, Z7
-	VSUBPS            Z12, Z23, Z12
-	VSUBPS            Z13, Z23, Z13
+	VSUBPS            Z2, Z4, Z2
+	VSUBPS            Z3, Z5, Z3
+	VMULPS            Z20, Z6, Z4
+	VMULPS            Z20, Z7, Z5
+	VMULPS.BCST       constants<>+288(SB), Z4, Z8
+	VMULPS.BCST       constants<>+288(SB), Z5, Z9
+	VMULPS            Z8, Z6, Z10
+	VMULPS            Z9, Z7, Z11
+	VXORPS.BCST       constants<>+0(SB), Z10, Z12
+	VXORPS.BCST       constants<>+0(SB), Z11, Z13
+	VFMADD231PS       Z8, Z6, Z12
+	VFMADD231PS       Z9, Z7, Z13
+	VADDPS            Z10, Z6, Z8
+	VADDPS            Z11, Z7, Z9
+	VSUBPS            Z6, Z8, Z14
+	VSUBPS            Z7, Z9, Z15
+	VSUBPS            Z14, Z8, Z16
+	VSUBPS            Z15, Z9, Z17
+	VSUBPS            Z16, Z6, Z6
+	VSUBPS            Z17, Z7, Z7
+	VSUBPS            Z14, Z10, Z10
+	VSUBPS            Z15, Z11, Z11
+	VADDPS            Z10, Z6, Z6
+	VADDPS            Z11, Z7, Z7
 	VADDPS            Z12, Z6, Z6
 	VADDPS            Z13, Z7, Z7
-	VFMADD231PS       Z4, Z2, Z6
-	VFMADD231PS       Z5, Z3, Z7
-	VDIVPS            Z8, Z23, Z12
-	VDIVPS            Z9, Z23, Z13
-	VMULPS            Z12, Z10, Z14
-	VMULPS            Z13, Z11, Z15
-	VFNMADD231PS      Z8, Z14, Z10
-	VFNMADD231PS      Z9, Z15, Z11
-	VFNMADD231PS      Z6, Z14, Z2
-	VFNMADD231PS      Z7, Z15, Z3
-	VADDPS            Z2, Z10, Z2
-	VADDPS            Z3, Z11, Z3
-	VMULPS            Z12, Z2, Z2
-	VMULPS            Z13, Z3, Z3
+	VFMADD231PS       Z4, Z2, Z2
+	VFMADD231PS       Z5, Z3, Z3
+	VADDPS            Z2, Z6, Z2
+	VADDPS            Z3, Z7, Z3
+	VMULPS            Z20, Z8, Z4
+	VMULPS            Z20, Z9, Z5
+	VADDPS            Z23, Z4, Z6
+	VADDPS            Z23, Z5, Z7
+	VSUBPS            Z4, Z6, Z10
+	VSUBPS            Z5, Z7, Z11
+	VSUBPS            Z10, Z6, Z12
+	VSUBPS            Z11, Z7, Z13
+	VSUBPS            Z12, Z4, Z4
+	VSUBPS            Z13, Z5, Z5
+	VSUBPS            Z10, Z23, Z10
+	VSUBPS            Z11, Z23, Z11
+	VADDPS            Z10, Z4, Z4
+	VADDPS            Z11, Z5, Z5
+	VFMADD231PS       Z20, Z2, Z4
+	VFMADD231PS       Z20, Z3, Z5
+	VDIVPS            Z6, Z23, Z10
+	VDIVPS            Z7, Z23, Z11
+	VMULPS            Z10, Z8, Z12
+	VMULPS            Z11, Z9, Z13
+	VFNMADD231PS      Z6, Z12, Z8
+	VFNMADD231PS      Z7, Z13, Z9
+	VFNMADD231PS      Z4, Z12, Z2
+	VFNMADD231PS      Z5, Z13, Z3
+	VADDPS            Z2, Z8, Z2
+	VADDPS            Z3, Z9, Z3
+	VMULPS            Z10, Z2, Z2
+	VMULPS            Z11, Z3, Z3
 	VMULPS            Z2, Z0, Z2
 	VMULPS            Z3, Z1, Z3
-	VFMADD231PS       Z14, Z0, Z2
-	VFMADD231PS       Z15, Z1, Z3
-	VMULPS            Z4, Z2, Z0
-	VMULPS            Z5, Z3, Z1
+	VFMADD231PS       Z12, Z0, Z2
+	VFMADD231PS       Z13, Z1, Z3
+	VMULPS            Z20, Z2, Z0
+	VMULPS            Z20, Z3, Z1
 	VCMPPS            $0x01, Z25, Z22, K1
 	VCMPPS            $0x01, Z24, Z22, K2
 	VBLENDMPS         Z25, Z0, K1, Z25
@@ -2934,395 +2874,349 @@ TEXT ·linkMishAVX512<>(SB), NOSPLIT|NOFRAME, $0
 // func linkSoftplusAVX512<>()
 // Requires: AVX512DQ, AVX512F
 TEXT ·linkSoftplusAVX512<>(SB), NOSPLIT|NOFRAME, $0
-	VPXORD           Z23, Z23, Z23
-	VBROADCASTSS     constants<>+8(SB), Z22
-	VBROADCASTSS     constants<>+36(SB), Z21
-	VBROADCASTSS     constants<>+40(SB), Z20
-	VBROADCASTSS     constants<>+180(SB), Z19
-	VBROADCASTSS     constants<>+0(SB), Z18
-	VBROADCASTSS     constants<>+148(SB), Z17
-	VBROADCASTSS     constants<>+152(SB), Z16
-	VBROADCASTSS     constants<>+156(SB), Z15
-	VBROADCASTSS     constants<>+164(SB), Z14
-	VORPS            Z18, Z31, Z0
-	VORPS            Z18, Z30, Z1
-	VMAXPS           Z0, Z21, Z0
-	VMAXPS           Z1, Z21, Z1
-	VMOVAPS          Z0, Z2
-	VFMADD213PS      Z20, Z17, Z2
-	VMOVAPS          Z1, Z3
-	VFMADD213PS      Z20, Z17, Z3
-	VSUBPS           Z20, Z2, Z4
-	VSUBPS           Z20, Z3, Z5
-	VMOVAPS          Z4, Z6
-	VFNMADD213PS     Z0, Z16, Z6
-	VMOVAPS          Z5, Z7
-	VFNMADD213PS     Z1, Z16, Z7
-	VFNMADD231PS     Z15, Z4, Z6
-	VFNMADD231PS     Z15, Z5, Z7
-	VMULPS           Z6, Z6, Z4
-	VMULPS           Z7, Z7, Z5
-	VBROADCASTSS     constants<>+160(SB), Z8
-	VFMADD231PS      Z6, Z14, Z8
-	VBROADCASTSS     constants<>+160(SB), Z9
-	VFMADD231PS      Z7, Z14, Z9
-	VFMADD213PS.BCST constants<>+168(SB), Z6, Z8
-	VFMADD213PS.BCST constants<>+168(SB), Z7, Z9
-	VFMADD213PS.BCST constants<>+172(SB), Z6, Z8
-	VFMADD213PS.BCST constants<>+172(SB), Z7, Z9
-	VFMADD213PS.BCST constants<>+176(SB), Z6, Z8
-	VFMADD213PS.BCST constants<>+176(SB), Z7, Z9
-	VFMADD231PS      Z8, Z4, Z6
-	VFMADD231PS      Z9, Z5, Z7
-	VCMPPS.BCST      $0x01, constants<>+224(SB), Z0, K1
-	VCMPPS.BCST      $0x01, constants<>+224(SB), Z1, K2
-	VBLENDMPS        Z19, Z23, K1, Z0
-	VBLENDMPS        Z19, Z23, K2, Z1
-	VADDPS           Z0, Z2, Z0
-	VADDPS           Z1, Z3, Z1
-	VPSLLD           $0x17, Z0, Z0
-	VPSLLD           $0x17, Z1, Z1
-	VBLENDMPS.BCST   constants<>+184(SB), Z22, K1, Z2
-	VBLENDMPS.BCST   constants<>+184(SB), Z22, K2, Z3
-	VMULPS           Z6, Z0, Z4
-	VMULPS           Z7, Z1, Z5
-	VADDPS           Z4, Z0, Z6
-	VADDPS           Z5, Z1, Z7
-	VSUBPS           Z0, Z6, Z0
-	VSUBPS           Z1, Z7, Z1
-	VSUBPS           Z0, Z4, Z0
-	VSUBPS           Z1, Z5, Z1
-	VMULPS           Z2, Z6, Z4
-	VMULPS           Z3, Z7, Z5
-	VMAXPS           Z31, Z23, Z6
-	VMAXPS           Z30, Z23, Z7
-	VMINPS           Z19, Z6, Z8
-	VMINPS           Z19, Z7, Z9
-	VADDPS           Z8, Z4, Z10
-	VADDPS           Z9, Z5, Z11
-	VSUBPS           Z4, Z10, Z12
-	VSUBPS           Z5, Z11, Z13
-	VSUBPS           Z12, Z8, Z8
-	VSUBPS           Z13, Z9, Z9
-	VMULPS           Z2, Z0, Z0
-	VMULPS           Z3, Z1, Z1
-	VBROADCASTSS     constants<>+220(SB), Z2
-	VFMADD213PS      Z22, Z4, Z2
-	VBROADCASTSS     constants<>+220(SB), Z3
-	VFMADD213PS      Z22, Z5, Z3
-	VFMADD231PS      Z2, Z0, Z8
-	VFMADD231PS      Z3, Z1, Z9
-	VMULPS           Z4, Z4, Z0
-	VMULPS           Z5, Z5, Z1
-	VBROADCASTSS     constants<>+300(SB), Z2
-	VFMADD231PS.BCST constants<>+304(SB), Z4, Z2
-	VBROADCASTSS     constants<>+300(SB), Z3
-	VFMADD231PS.BCST constants<>+304(SB), Z5, Z3
-	VFMADD213PS.BCST constants<>+308(SB), Z4, Z2
-	VFMADD213PS.BCST constants<>+308(SB), Z5, Z3
-	VFMADD213PS.BCST constants<>+312(SB), Z4, Z2
-	VFMADD213PS.BCST constants<>+312(SB), Z5, Z3
-	VFMADD213PS.BCST constants<>+316(SB), Z4, Z2
-	VFMADD213PS.BCST constants<>+316(SB), Z5, Z3
-	VFMADD213PS.BCST constants<>+320(SB), Z4, Z2
-	VFMADD213PS.BCST constants<>+320(SB), Z5, Z3
-	VFMADD213PS.BCST constants<>+324(SB), Z4, Z2
-	VFMADD213PS.BCST constants<>+324(SB), Z5, Z3
-	VFMADD213PS.BCST constants<>+328(SB), Z4, Z2
-	VFMADD213PS.BCST constants<>+328(SB), Z5, Z3
-	VFMADD213PS.BCST constants<>+332(SB), Z4, Z2
-	VFMADD213PS.BCST constants<>+332(SB), Z5, Z3
-	VFMADD231PS      Z2, Z0, Z8
-	VFMADD231PS      Z3, Z1, Z9
-	VADDPS           Z10, Z8, Z0
-	VADDPS           Z11, Z9, Z1
-	VMAXPS           Z6, Z0, Z31
-	VMAXPS           Z7, Z1, Z30
-	VORPS            Z18, Z29, Z0
-	VORPS            Z18, Z28, Z1
-	VMAXPS           Z0, Z21, Z0
-	VMAXPS           Z1, Z21, Z1
-	VMOVAPS          Z0, Z2
-	VFMADD213PS      Z20, Z17, Z2
-	VMOVAPS          Z1, Z3
-	VFMADD213PS      Z20, Z17, Z3
-	VSUBPS           Z20, Z2, Z4
-	VSUBPS           Z20, Z3, Z5
-	VMOVAPS          Z4, Z6
-	VFNMADD213PS     Z0, Z16, Z6
-	VMOVAPS          Z5, Z7
-	VFNMADD213PS     Z1, Z16, Z7
-	VFNMADD231PS     Z15, Z4, Z6
-	VFNMADD231PS     Z15, Z5, Z7
-	VMULPS           Z6, Z6, Z4
-	VMULPS           Z7, Z7, Z5
-	VBROADCASTSS     constants<>+160(SB), Z8
-	VFMADD231PS      Z6, Z14, Z8
-	VBROADCASTSS     constants<>+160(SB), Z9
-	VFMADD231PS      Z7, Z14, Z9
-	VFMADD213PS.BCST constants<>+168(SB), Z6, Z8
-	VFMADD213PS.BCST constants<>+168(SB), Z7, Z9
-	VFMADD213PS.BCST constants<>+172(SB), Z6, Z8
-	VFMADD213PS.BCST constants<>+172(SB), Z7, Z9
-	VFMADD213PS.BCST constants<>+176(SB), Z6, Z8
-	VFMADD213PS.BCST constants<>+176(SB), Z7, Z9
-	VFMADD231PS      Z8, Z4, Z6
-	VFMADD231PS      Z9, Z5, Z7
-	VCMPPS.BCST      $0x01, constants<>+224(SB), Z0, K1
-	VCMPPS.BCST      $0x01, constants<>+224(SB), Z1, K2
-	VBLENDMPS        Z19, Z23, K1, Z0
-	VBLENDMPS        Z19, Z23, K2, Z1
-	VADDPS           Z0, Z2, Z0
-	VADDPS           Z1, Z3, Z1
-	VPSLLD           $0x17, Z0, Z0
-	VPSLLD           $0x17, Z1, Z1
-	VBLENDMPS.BCST   constants<>+184(SB), Z22, K1, Z2
-	VBLENDMPS.BCST   constants<>+184(SB), Z22, K2, Z3
-	VMULPS           Z6, Z0, Z4
-	VMULPS           Z7, Z1, Z5
-	VADDPS           Z4, Z0, Z6
-	VADDPS           Z5, Z1, Z7
-	VSUBPS           Z0, Z6, Z0
-	VSUBPS           Z1, Z7, Z1
-	VSUBPS           Z0, Z4, Z0
-	VSUBPS           Z1, Z5, Z1
-	VMULPS           Z2, Z6, Z4
-	VMULPS           Z3, Z7, Z5
-	VMAXPS           Z29, Z23, Z6
-	VMAXPS           Z28, Z23, Z7
-	VMINPS           Z19, Z6, Z8
-	VMINPS           Z19, Z7, Z9
-	VADDPS           Z8, Z4, Z10
-	VADDPS           Z9, Z5, Z11
-	VSUBPS           Z4, Z10, Z12
-	VSUBPS           Z5, Z11, Z13
-	VSUBPS           Z12, Z8, Z8
-	VSUBPS           Z13, Z9, Z9
-	VMULPS           Z2, Z0, Z0
-	VMULPS           Z3, Z1, Z1
-	VBROADCASTSS     constants<>+220(SB), Z2
-	VFMADD213PS      Z22, Z4, Z2
-	VBROADCASTSS     constants<>+220(SB), Z3
-	VFMADD213PS      Z22, Z5, Z3
-	VFMADD231PS      Z2, Z0, Z8
-	VFMADD231PS      Z3, Z1, Z9
-	VMULPS           Z4, Z4, Z0
-	VMULPS           Z5, Z5, Z1
-	VBROADCASTSS     constants<>+300(SB), Z2
-	VFMADD231PS.BCST constants<>+304(SB), Z4, Z2
-	VBROADCASTSS     constants<>+300(SB), Z3
-	VFMADD231PS.BCST constants<>+304(SB), Z5, Z3
-	VFMADD213PS.BCST constants<>+308(SB), Z4, Z2
-	VFMADD213PS.BCST constants<>+308(SB), Z5, Z3
-	VFMADD213PS.BCST constants<>+312(SB), Z4, Z2
-	VFMADD213PS.BCST constants<>+312(SB), Z5, Z3
-	VFMADD213PS.BCST constants<>+316(SB), Z4, Z2
-	VFMADD213PS.BCST constants<>+316(SB), Z5, Z3
-	VFMADD213PS.BCST constants<>+320(SB), Z4, Z2
-	VFMADD213PS.BCST constants<>+320(SB), Z5, Z3
-	VFMADD213PS.BCST constants<>+324(SB), Z4, Z2
-	VFMADD213PS.BCST constants<>+324(SB), Z5, Z3
-	VFMADD213PS.BCST constants<>+328(SB), Z4, Z2
-	VFMADD213PS.BCST constants<>+328(SB), Z5, Z3
-	VFMADD213PS.BCST constants<>+332(SB), Z4, Z2
-	VFMADD213PS.BCST constants<>+332(SB), Z5, Z3
-	VFMADD231PS      Z2, Z0, Z8
-	VFMADD231PS      Z3, Z1, Z9
-	VADDPS           Z10, Z8, Z0
-	VADDPS           Z11, Z9, Z1
-	VMAXPS           Z6, Z0, Z29
-	VMAXPS           Z7, Z1, Z28
-	VORPS            Z18, Z27, Z0
-	VORPS            Z18, Z26, Z1
-	VMAXPS           Z0, Z21, Z0
-	VMAXPS           Z1, Z21, Z1
-	VMOVAPS          Z0, Z2
-	VFMADD213PS      Z20, Z17, Z2
-	VMOVAPS          Z1, Z3
-	VFMADD213PS      Z20, Z17, Z3
-	VSUBPS           Z20, Z2, Z4
-	VSUBPS           Z20, Z3, Z5
-	VMOVAPS          Z4, Z6
-	VFNMADD213PS     Z0, Z16, Z6
-	VMOVAPS          Z5, Z7
-	VFNMADD213PS     Z1, Z16, Z7
-	VFNMADD231PS     Z15, Z4, Z6
-	VFNMADD231PS     Z15, Z5, Z7
-	VMULPS           Z6, Z6, Z4
-	VMULPS           Z7, Z7, Z5
-	VBROADCASTSS     constants<>+160(SB), Z8
-	VFMADD231PS      Z6, Z14, Z8
-	VBROADCASTSS     constants<>+160(SB), Z9
-	VFMADD231PS      Z7, Z14, Z9
-	VFMADD213PS.BCST constants<>+168(SB), Z6, Z8
-	VFMADD213PS.BCST constants<>+168(SB), Z7, Z9
-	VFMADD213PS.BCST constants<>+172(SB), Z6, Z8
-	VFMADD213PS.BCST constants<>+172(SB), Z7, Z9
-	VFMADD213PS.BCST constants<>+176(SB), Z6, Z8
-	VFMADD213PS.BCST constants<>+176(SB), Z7, Z9
-	VFMADD231PS      Z8, Z4, Z6
-	VFMADD231PS      Z9, Z5, Z7
-	VCMPPS.BCST      $0x01, constants<>+224(SB), Z0, K1
-	VCMPPS.BCST      $0x01, constants<>+224(SB), Z1, K2
-	VBLENDMPS        Z19, Z23, K1, Z0
-	VBLENDMPS        Z19, Z23, K2, Z1
-	VADDPS           Z0, Z2, Z0
-	VADDPS           Z1, Z3, Z1
-	VPSLLD           $0x17, Z0, Z0
-	VPSLLD           $0x17, Z1, Z1
-	VBLENDMPS.BCST   constants<>+184(SB), Z22, K1, Z2
-	VBLENDMPS.BCST   constants<>+184(SB), Z22, K2, Z3
-	VMULPS           Z6, Z0, Z4
-	VMULPS           Z7, Z1, Z5
-	VADDPS           Z4, Z0, Z6
-	VADDPS           Z5, Z1, Z7
-	VSUBPS           Z0, Z6, Z0
-	VSUBPS           Z1, Z7, Z1
-	VSUBPS           Z0, Z4, Z0
-	VSUBPS           Z1, Z5, Z1
-	VMULPS           Z2, Z6, Z4
-	VMULPS           Z3, Z7, Z5
-	VMAXPS           Z27, Z23, Z6
-	VMAXPS           Z26, Z23, Z7
-	VMINPS           Z19, Z6, Z8
-	VMINPS           Z19, Z7, Z9
-	VADDPS           Z8, Z4, Z10
-	VADDPS           Z9, Z5, Z11
-	VSUBPS           Z4, Z10, Z12
-	VSUBPS           Z5, Z11, Z13
-	VSUBPS           Z12, Z8, Z8
-	VSUBPS           Z13, Z9, Z9
-	VMULPS           Z2, Z0, Z0
-	VMULPS           Z3, Z1, Z1
-	VBROADCASTSS     constants<>+220(SB), Z2
-	VFMADD213PS      Z22, Z4, Z2
-	VBROADCASTSS     constants<>+220(SB), Z3
-	VFMADD213PS      Z22, Z5, Z3
-	VFMADD231PS      Z2, Z0, Z8
-	VFMADD231PS      Z3, Z1, Z9
-	VMULPS           Z4, Z4, Z0
-	VMULPS           Z5, Z5, Z1
-	VBROADCASTSS     constants<>+300(SB), Z2
-	VFMADD231PS.BCST constants<>+304(SB), Z4, Z2
-	VBROADCASTSS     constants<>+300(SB), Z3
-	VFMADD231PS.BCST constants<>+304(SB), Z5, Z3
-	VFMADD213PS.BCST constants<>+308(SB), Z4, Z2
-	VFMADD213PS.BCST constants<>+308(SB), Z5, Z3
-	VFMADD213PS.BCST constants<>+312(SB), Z4, Z2
-	VFMADD213PS.BCST constants<>+312(SB), Z5, Z3
-	VFMADD213PS.BCST constants<>+316(SB), Z4, Z2
-	VFMADD213PS.BCST constants<>+316(SB), Z5, Z3
-	VFMADD213PS.BCST constants<>+320(SB), Z4, Z2
-	VFMADD213PS.BCST constants<>+320(SB), Z5, Z3
-	VFMADD213PS.BCST constants<>+324(SB), Z4, Z2
-	VFMADD213PS.BCST constants<>+324(SB), Z5, Z3
-	VFMADD213PS.BCST constants<>+328(SB), Z4, Z2
-	VFMADD213PS.BCST constants<>+328(SB), Z5, Z3
-	VFMADD213PS.BCST constants<>+332(SB), Z4, Z2
-	VFMADD213PS.BCST constants<>+332(SB), Z5, Z3
-	VFMADD231PS      Z2, Z0, Z8
-	VFMADD231PS      Z3, Z1, Z9
-	VADDPS           Z10, Z8, Z0
-	VADDPS           Z11, Z9, Z1
-	VMAXPS           Z6, Z0, Z27
-	VMAXPS           Z7, Z1, Z26
-	VORPS            Z18, Z25, Z0
-	VORPS            Z18, Z24, Z1
-	VMAXPS           Z0, Z21, Z0
-	VMAXPS           Z1, Z21, Z1
-	VMOVAPS          Z0, Z2
-	VFMADD213PS      Z20, Z17, Z2
-	VMOVAPS          Z1, Z3
-	VFMADD213PS      Z20, Z17, Z3
-	VSUBPS           Z20, Z2, Z4
-	VSUBPS           Z20, Z3, Z5
-	VMOVAPS          Z4, Z6
-	VFNMADD213PS     Z0, Z16, Z6
-	VMOVAPS          Z5, Z7
-	VFNMADD213PS     Z1, Z16, Z7
-	VFNMADD231PS     Z15, Z4, Z6
-	VFNMADD231PS     Z15, Z5, Z7
-	VMULPS           Z6, Z6, Z4
-	VMULPS           Z7, Z7, Z5
-	VBROADCASTSS     constants<>+160(SB), Z8
-	VFMADD231PS      Z6, Z14, Z8
-	VBROADCASTSS     constants<>+160(SB), Z9
-	VFMADD231PS      Z7, Z14, Z9
-	VFMADD213PS.BCST constants<>+168(SB), Z6, Z8
-	VFMADD213PS.BCST constants<>+168(SB), Z7, Z9
-	VFMADD213PS.BCST constants<>+172(SB), Z6, Z8
-	VFMADD213PS.BCST constants<>+172(SB), Z7, Z9
-	VFMADD213PS.BCST constants<>+176(SB), Z6, Z8
-	VFMADD213PS.BCST constants<>+176(SB), Z7, Z9
-	VFMADD231PS      Z8, Z4, Z6
-	VFMADD231PS      Z9, Z5, Z7
-	VCMPPS.BCST      $0x01, constants<>+224(SB), Z0, K1
-	VCMPPS.BCST      $0x01, constants<>+224(SB), Z1, K2
-	VBLENDMPS        Z19, Z23, K1, Z0
-	VBLENDMPS        Z19, Z23, K2, Z1
-	VADDPS           Z0, Z2, Z0
-	VADDPS           Z1, Z3, Z1
-	VPSLLD           $0x17, Z0, Z0
-	VPSLLD           $0x17, Z1, Z1
-	VBLENDMPS.BCST   constants<>+184(SB), Z22, K1, Z2
-	VBLENDMPS.BCST   constants<>+184(SB), Z22, K2, Z3
-	VMULPS           Z6, Z0, Z4
-	VMULPS           Z7, Z1, Z5
-	VADDPS           Z4, Z0, Z6
-	VADDPS           Z5, Z1, Z7
-	VSUBPS           Z0, Z6, Z0
-	VSUBPS           Z1, Z7, Z1
-	VSUBPS           Z0, Z4, Z0
-	VSUBPS           Z1, Z5, Z1
-	VMULPS           Z2, Z6, Z4
-	VMULPS           Z3, Z7, Z5
-	VMAXPS           Z25, Z23, Z6
-	VMAXPS           Z24, Z23, Z7
-	VMINPS           Z19, Z6, Z8
-	VMINPS           Z19, Z7, Z9
-	VADDPS           Z8, Z4, Z10
-	VADDPS           Z9, Z5, Z11
-	VSUBPS           Z4, Z10, Z12
-	VSUBPS           Z5, Z11, Z13
-	VSUBPS           Z12, Z8, Z8
-	VSUBPS           Z13, Z9, Z9
-	VMULPS           Z2, Z0, Z0
-	VMULPS           Z3, Z1, Z1
-	VBROADCASTSS     constants<>+220(SB), Z2
-	VFMADD213PS      Z22, Z4, Z2
-	VBROADCASTSS     constants<>+220(SB), Z3
-	VFMADD213PS      Z22, Z5, Z3
-	VFMADD231PS      Z2, Z0, Z8
-	VFMADD231PS      Z3, Z1, Z9
-	VMULPS           Z4, Z4, Z0
-	VMULPS           Z5, Z5, Z1
-	VBROADCASTSS     constants<>+300(SB), Z2
-	VFMADD231PS.BCST constants<>+304(SB), Z4, Z2
-	VBROADCASTSS     constants<>+300(SB), Z3
-	VFMADD231PS.BCST constants<>+304(SB), Z5, Z3
-	VFMADD213PS.BCST constants<>+308(SB), Z4, Z2
-	VFMADD213PS.BCST constants<>+308(SB), Z5, Z3
-	VFMADD213PS.BCST constants<>+312(SB), Z4, Z2
-	VFMADD213PS.BCST constants<>+312(SB), Z5, Z3
-	VFMADD213PS.BCST constants<>+316(SB), Z4, Z2
-	VFMADD213PS.BCST constants<>+316(SB), Z5, Z3
-	VFMADD213PS.BCST constants<>+320(SB), Z4, Z2
-	VFMADD213PS.BCST constants<>+320(SB), Z5, Z3
-	VFMADD213PS.BCST constants<>+324(SB), Z4, Z2
-	VFMADD213PS.BCST constants<>+324(SB), Z5, Z3
-	VFMADD213PS.BCST constants<>+328(SB), Z4, Z2
-	VFMADD213PS.BCST constants<>+328(SB), Z5, Z3
-	VFMADD213PS.BCST constants<>+332(SB), Z4, Z2
-	VFMADD213PS.BCST constants<>+332(SB), Z5, Z3
-	VFMADD231PS      Z2, Z0, Z8
-	VFMADD231PS      Z3, Z1, Z9
-	VADDPS           Z10, Z8, Z0
-	VADDPS           Z11, Z9, Z1
-	VMAXPS           Z6, Z0, Z25
-	VMAXPS           Z7, Z1, Z24
-	MOVQ             24(SI), BX
-	ADDQ             $0x18, SI
-	JMP              BX
+	VORPS.BCST        constants<>+0(SB), Z31, Z0
+	VORPS.BCST        constants<>+0(SB), Z30, Z1
+	VORPS.BCST        constants<>+0(SB), Z29, Z2
+	VORPS.BCST        constants<>+0(SB), Z28, Z3
+	VBROADCASTSS      constants<>+36(SB), Z4
+	VMAXPS            Z0, Z4, Z0
+	VMAXPS            Z1, Z4, Z1
+	VMAXPS            Z2, Z4, Z2
+	VMAXPS            Z3, Z4, Z3
+	VBROADCASTSS      constants<>+220(SB), Z5
+	VFMADD231PS.BCST  constants<>+148(SB), Z0, Z5
+	VBROADCASTSS      constants<>+220(SB), Z6
+	VFMADD231PS.BCST  constants<>+148(SB), Z1, Z6
+	VBROADCASTSS      constants<>+220(SB), Z7
+	VFMADD231PS.BCST  constants<>+148(SB), Z2, Z7
+	VBROADCASTSS      constants<>+220(SB), Z8
+	VFMADD231PS.BCST  constants<>+148(SB), Z3, Z8
+	VSUBPS.BCST       constants<>+220(SB), Z5, Z9
+	VSUBPS.BCST       constants<>+220(SB), Z6, Z10
+	VSUBPS.BCST       constants<>+220(SB), Z7, Z11
+	VSUBPS.BCST       constants<>+220(SB), Z8, Z12
+	VFNMADD231PS.BCST constants<>+152(SB), Z9, Z0
+	VFNMADD231PS.BCST constants<>+152(SB), Z10, Z1
+	VFNMADD231PS.BCST constants<>+152(SB), Z11, Z2
+	VFNMADD231PS.BCST constants<>+152(SB), Z12, Z3
+	VFNMADD231PS.BCST constants<>+156(SB), Z9, Z0
+	VFNMADD231PS.BCST constants<>+156(SB), Z10, Z1
+	VFNMADD231PS.BCST constants<>+156(SB), Z11, Z2
+	VFNMADD231PS.BCST constants<>+156(SB), Z12, Z3
+	VMULPS            Z0, Z0, Z9
+	VMULPS            Z1, Z1, Z10
+	VMULPS            Z2, Z2, Z11
+	VMULPS            Z3, Z3, Z12
+	VBROADCASTSS      constants<>+160(SB), Z13
+	VFMADD231PS.BCST  constants<>+164(SB), Z0, Z13
+	VBROADCASTSS      constants<>+160(SB), Z14
+	VFMADD231PS.BCST  constants<>+164(SB), Z1, Z14
+	VBROADCASTSS      constants<>+160(SB), Z15
+	VFMADD231PS.BCST  constants<>+164(SB), Z2, Z15
+	VBROADCASTSS      constants<>+160(SB), Z16
+	VFMADD231PS.BCST  constants<>+164(SB), Z3, Z16
+	VFMADD213PS.BCST  constants<>+168(SB), Z0, Z13
+	VFMADD213PS.BCST  constants<>+168(SB), Z1, Z14
+	VFMADD213PS.BCST  constants<>+168(SB), Z2, Z15
+	VFMADD213PS.BCST  constants<>+168(SB), Z3, Z16
+	VFMADD213PS.BCST  constants<>+172(SB), Z0, Z13
+	VFMADD213PS.BCST  constants<>+172(SB), Z1, Z14
+	VFMADD213PS.BCST  constants<>+172(SB), Z2, Z15
+	VFMADD213PS.BCST  constants<>+172(SB), Z3, Z16
+	VFMADD213PS.BCST  constants<>+176(SB), Z0, Z13
+	VFMADD213PS.BCST  constants<>+176(SB), Z1, Z14
+	VFMADD213PS.BCST  constants<>+176(SB), Z2, Z15
+	VFMADD213PS.BCST  constants<>+176(SB), Z3, Z16
+	VFMADD231PS       Z13, Z9, Z0
+	VFMADD231PS       Z14, Z10, Z1
+	VFMADD231PS       Z15, Z11, Z2
+	VFMADD231PS       Z16, Z12, Z3
+	VPSLLD            $0x17, Z5, Z5
+	VPSLLD            $0x17, Z6, Z6
+	VPSLLD            $0x17, Z7, Z7
+	VPSLLD            $0x17, Z8, Z8
+	VMULPS            Z0, Z5, Z0
+	VMULPS            Z1, Z6, Z1
+	VMULPS            Z2, Z7, Z2
+	VMULPS            Z3, Z8, Z3
+	VADDPS            Z0, Z5, Z9
+	VADDPS            Z1, Z6, Z10
+	VADDPS            Z2, Z7, Z11
+	VADDPS            Z3, Z8, Z12
+	VSUBPS            Z5, Z9, Z5
+	VSUBPS            Z6, Z10, Z6
+	VSUBPS            Z7, Z11, Z7
+	VSUBPS            Z8, Z12, Z8
+	VSUBPS            Z5, Z0, Z0
+	VSUBPS            Z6, Z1, Z1
+	VSUBPS            Z7, Z2, Z2
+	VSUBPS            Z8, Z3, Z3
+	VMULPS.BCST       constants<>+184(SB), Z9, Z5
+	VMULPS.BCST       constants<>+184(SB), Z10, Z6
+	VMULPS.BCST       constants<>+184(SB), Z11, Z7
+	VMULPS.BCST       constants<>+184(SB), Z12, Z8
+	VPXORD            Z9, Z9, Z9
+	VMAXPS            Z31, Z9, Z10
+	VMAXPS            Z30, Z9, Z11
+	VMAXPS            Z29, Z9, Z12
+	VMAXPS            Z28, Z9, Z13
+	VMINPS.BCST       constants<>+180(SB), Z10, Z14
+	VMINPS.BCST       constants<>+180(SB), Z11, Z15
+	VMINPS.BCST       constants<>+180(SB), Z12, Z16
+	VMINPS.BCST       constants<>+180(SB), Z13, Z17
+	VADDPS            Z14, Z5, Z18
+	VADDPS            Z15, Z6, Z19
+	VADDPS            Z16, Z7, Z20
+	VADDPS            Z17, Z8, Z21
+	VSUBPS            Z5, Z18, Z22
+	VSUBPS            Z6, Z19, Z23
+	VSUBPS            Z7, Z20, Z9
+	VSUBPS            Z8, Z21, Z4
+	VSUBPS            Z22, Z14, Z14
+	VSUBPS            Z23, Z15, Z15
+	VSUBPS            Z9, Z16, Z9
+	VSUBPS            Z4, Z17, Z4
+	VMULPS.BCST       constants<>+184(SB), Z0, Z0
+	VMULPS.BCST       constants<>+184(SB), Z1, Z1
+	VMULPS.BCST       constants<>+184(SB), Z2, Z2
+	VMULPS.BCST       constants<>+184(SB), Z3, Z3
+	VBROADCASTSS      constants<>+8(SB), Z16
+	VFMADD231PS.BCST  constants<>+224(SB), Z5, Z16
+	VBROADCASTSS      constants<>+8(SB), Z17
+	VFMADD231PS.BCST  constants<>+224(SB), Z6, Z17
+	VBROADCASTSS      constants<>+8(SB), Z22
+	VFMADD231PS.BCST  constants<>+224(SB), Z7, Z22
+	VBROADCASTSS      constants<>+8(SB), Z23
+	VFMADD231PS.BCST  constants<>+224(SB), Z8, Z23
+	VFMADD231PS       Z16, Z0, Z14
+	VFMADD231PS       Z17, Z1, Z15
+	VFMADD231PS       Z22, Z2, Z9
+	VFMADD231PS       Z23, Z3, Z4
+	VMULPS            Z5, Z5, Z0
+	VMULPS            Z6, Z6, Z1
+	VMULPS            Z7, Z7, Z2
+	VMULPS            Z8, Z8, Z3
+	VBROADCASTSS      constants<>+300(SB), Z16
+	VFMADD231PS.BCST  constants<>+304(SB), Z5, Z16
+	VBROADCASTSS      constants<>+300(SB), Z17
+	VFMADD231PS.BCST  constants<>+304(SB), Z6, Z17
+	VBROADCASTSS      constants<>+300(SB), Z22
+	VFMADD231PS.BCST  constants<>+304(SB), Z7, Z22
+	VBROADCASTSS      constants<>+300(SB), Z23
+	VFMADD231PS.BCST  constants<>+304(SB), Z8, Z23
+	VFMADD213PS.BCST  constants<>+308(SB), Z5, Z16
+	VFMADD213PS.BCST  constants<>+308(SB), Z6, Z17
+	VFMADD213PS.BCST  constants<>+308(SB), Z7, Z22
+	VFMADD213PS.BCST  constants<>+308(SB), Z8, Z23
+	VFMADD213PS.BCST  constants<>+312(SB), Z5, Z16
+	VFMADD213PS.BCST  constants<>+312(SB), Z6, Z17
+	VFMADD213PS.BCST  constants<>+312(SB), Z7, Z22
+	VFMADD213PS.BCST  constants<>+312(SB), Z8, Z23
+	VFMADD213PS.BCST  constants<>+316(SB), Z5, Z16
+	VFMADD213PS.BCST  constants<>+316(SB), Z6, Z17
+	VFMADD213PS.BCST  constants<>+316(SB), Z7, Z22
+	VFMADD213PS.BCST  constants<>+316(SB), Z8, Z23
+	VFMADD213PS.BCST  constants<>+320(SB), Z5, Z16
+	VFMADD213PS.BCST  constants<>+320(SB), Z6, Z17
+	VFMADD213PS.BCST  constants<>+320(SB), Z7, Z22
+	VFMADD213PS.BCST  constants<>+320(SB), Z8, Z23
+	VFMADD213PS.BCST  constants<>+324(SB), Z5, Z16
+	VFMADD213PS.BCST  constants<>+324(SB), Z6, Z17
+	VFMADD213PS.BCST  constants<>+324(SB), Z7, Z22
+	VFMADD213PS.BCST  constants<>+324(SB), Z8, Z23
+	VFMADD213PS.BCST  constants<>+328(SB), Z5, Z16
+	VFMADD213PS.BCST  constants<>+328(SB), Z6, Z17
+	VFMADD213PS.BCST  constants<>+328(SB), Z7, Z22
+	VFMADD213PS.BCST  constants<>+328(SB), Z8, Z23
+	VFMADD213PS.BCST  constants<>+332(SB), Z5, Z16
+	VFMADD213PS.BCST  constants<>+332(SB), Z6, Z17
+	VFMADD213PS.BCST  constants<>+332(SB), Z7, Z22
+	VFMADD213PS.BCST  constants<>+332(SB), Z8, Z23
+	VFMADD231PS       Z16, Z0, Z14
+	VFMADD231PS       Z17, Z1, Z15
+	VFMADD231PS       Z22, Z2, Z9
+	VFMADD231PS       Z23, Z3, Z4
+	VADDPS            Z18, Z14, Z0
+	VADDPS            Z19, Z15, Z1
+	VADDPS            Z20, Z9, Z2
+	VADDPS            Z21, Z4, Z3
+	VMAXPS            Z10, Z0, Z31
+	VMAXPS            Z11, Z1, Z30
+	VMAXPS            Z12, Z2, Z29
+	VMAXPS            Z13, Z3, Z28
+	VORPS.BCST        constants<>+0(SB), Z27, Z0
+	VORPS.BCST        constants<>+0(SB), Z26, Z1
+	VORPS.BCST        constants<>+0(SB), Z25, Z2
+	VORPS.BCST        constants<>+0(SB), Z24, Z3
+	VBROADCASTSS      constants<>+36(SB), Z4
+	VMAXPS            Z0, Z4, Z0
+	VMAXPS            Z1, Z4, Z1
+	VMAXPS            Z2, Z4, Z2
+	VMAXPS            Z3, Z4, Z3
+	VBROADCASTSS      constants<>+220(SB), Z4
+	VFMADD231PS.BCST  constants<>+148(SB), Z0, Z4
+	VBROADCASTSS      constants<>+220(SB), Z5
+	VFMADD231PS.BCST  constants<>+148(SB), Z1, Z5
+	VBROADCASTSS      constants<>+220(SB), Z6
+	VFMADD231PS.BCST  constants<>+148(SB), Z2, Z6
+	VBROADCASTSS      constants<>+220(SB), Z7
+	VFMADD231PS.BCST  constants<>+148(SB), Z3, Z7
+	VSUBPS.BCST       constants<>+220(SB), Z4, Z8
+	VSUBPS.BCST       constants<>+220(SB), Z5, Z9
+	VSUBPS.BCST       constants<>+220(SB), Z6, Z10
+	VSUBPS.BCST       constants<>+220(SB), Z7, Z11
+	VFNMADD231PS.BCST constants<>+152(SB), Z8, Z0
+	VFNMADD231PS.BCST constants<>+152(SB), Z9, Z1
+	VFNMADD231PS.BCST constants<>+152(SB), Z10, Z2
+	VFNMADD231PS.BCST constants<>+152(SB), Z11, Z3
+	VFNMADD231PS.BCST constants<>+156(SB), Z8, Z0
+	VFNMADD231PS.BCST constants<>+156(SB), Z9, Z1
+	VFNMADD231PS.BCST constants<>+156(SB), Z10, Z2
+	VFNMADD231PS.BCST constants<>+156(SB), Z11, Z3
+	VMULPS            Z0, Z0, Z8
+	VMULPS            Z1, Z1, Z9
+	VMULPS            Z2, Z2, Z10
+	VMULPS            Z3, Z3, Z11
+	VBROADCASTSS      constants<>+160(SB), Z12
+	VFMADD231PS.BCST  constants<>+164(SB), Z0, Z12
+	VBROADCASTSS      constants<>+160(SB), Z13
+	VFMADD231PS.BCST  constants<>+164(SB), Z1, Z13
+	VBROADCASTSS      constants<>+160(SB), Z14
+	VFMADD231PS.BCST  constants<>+164(SB), Z2, Z14
+	VBROADCASTSS      constants<>+160(SB), Z15
+	VFMADD231PS.BCST  constants<>+164(SB), Z3, Z15
+	VFMADD213PS.BCST  constants<>+168(SB), Z0, Z12
+	VFMADD213PS.BCST  constants<>+168(SB), Z1, Z13
+	VFMADD213PS.BCST  constants<>+168(SB), Z2, Z14
+	VFMADD213PS.BCST  constants<>+168(SB), Z3, Z15
+	VFMADD213PS.BCST  constants<>+172(SB), Z0, Z12
+	VFMADD213PS.BCST  constants<>+172(SB), Z1, Z13
+	VFMADD213PS.BCST  constants<>+172(SB), Z2, Z14
+	VFMADD213PS.BCST  constants<>+172(SB), Z3, Z15
+	VFMADD213PS.BCST  constants<>+176(SB), Z0, Z12
+	VFMADD213PS.BCST  constants<>+176(SB), Z1, Z13
+	VFMADD213PS.BCST  constants<>+176(SB), Z2, Z14
+	VFMADD213PS.BCST  constants<>+176(SB), Z3, Z15
+	VFMADD231PS       Z12, Z8, Z0
+	VFMADD231PS       Z13, Z9, Z1
+	VFMADD231PS       Z14, Z10, Z2
+	VFMADD231PS       Z15, Z11, Z3
+	VPSLLD            $0x17, Z4, Z4
+	VPSLLD            $0x17, Z5, Z5
+	VPSLLD            $0x17, Z6, Z6
+	VPSLLD            $0x17, Z7, Z7
+	VMULPS            Z0, Z4, Z0
+	VMULPS            Z1, Z5, Z1
+	VMULPS            Z2, Z6, Z2
+	VMULPS            Z3, Z7, Z3
+	VADDPS            Z0, Z4, Z8
+	VADDPS            Z1, Z5, Z9
+	VADDPS            Z2, Z6, Z10
+	VADDPS            Z3, Z7, Z11
+	VSUBPS            Z4, Z8, Z4
+	VSUBPS            Z5, Z9, Z5
+	VSUBPS            Z6, Z10, Z6
+	VSUBPS            Z7, Z11, Z7
+	VSUBPS            Z4, Z0, Z0
+	VSUBPS            Z5, Z1, Z1
+	VSUBPS            Z6, Z2, Z2
+	VSUBPS            Z7, Z3, Z3
+	VMULPS.BCST       constants<>+184(SB), Z8, Z4
+	VMULPS.BCST       constants<>+184(SB), Z9, Z5
+	VMULPS.BCST       constants<>+184(SB), Z10, Z6
+	VMULPS.BCST       constants<>+184(SB), Z11, Z7
+	VPXORD            Z8, Z8, Z8
+	VMAXPS            Z27, Z8, Z9
+	VMAXPS            Z26, Z8, Z10
+	VMAXPS            Z25, Z8, Z11
+	VMAXPS            Z24, Z8, Z8
+	VMINPS.BCST       constants<>+180(SB), Z9, Z12
+	VMINPS.BCST       constants<>+180(SB), Z10, Z13
+	VMINPS.BCST       constants<>+180(SB), Z11, Z14
+	VMINPS.BCST       constants<>+180(SB), Z8, Z15
+	VADDPS            Z12, Z4, Z16
+	VADDPS            Z13, Z5, Z17
+	VADDPS            Z14, Z6, Z18
+	VADDPS            Z15, Z7, Z19
+	VSUBPS            Z4, Z16, Z20
+	VSUBPS            Z5, Z17, Z21
+	VSUBPS            Z6, Z18, Z22
+	VSUBPS            Z7, Z19, Z23
+	VSUBPS            Z20, Z12, Z12
+	VSUBPS            Z21, Z13, Z13
+	VSUBPS            Z22, Z14, Z14
+	VSUBPS            Z23, Z15, Z15
+	VMULPS.BCST       constants<>+184(SB), Z0, Z0
+	VMULPS.BCST       constants<>+184(SB), Z1, Z1
+	VMULPS.BCST       constants<>+184(SB), Z2, Z2
+	VMULPS.BCST       constants<>+184(SB), Z3, Z3
+	VBROADCASTSS      constants<>+8(SB), Z20
+	VFMADD231PS.BCST  constants<>+224(SB), Z4, Z20
+	VBROADCASTSS      constants<>+8(SB), Z21
+	VFMADD231PS.BCST  constants<>+224(SB), Z5, Z21
+	VBROADCASTSS      constants<>+8(SB), Z22
+	VFMADD231PS.BCST  constants<>+224(SB), Z6, Z22
+	VBROADCASTSS      constants<>+8(SB), Z23
+	VFMADD231PS.BCST  constants<>+224(SB), Z7, Z23
+	VFMADD231PS       Z20, Z0, Z12
+	VFMADD231PS       Z21, Z1, Z13
+	VFMADD231PS       Z22, Z2, Z14
+	VFMADD231PS       Z23, Z3, Z15
+	VMULPS            Z4, Z4, Z0
+	VMULPS            Z5, Z5, Z1
+	VMULPS            Z6, Z6, Z2
+	VMULPS            Z7, Z7, Z3
+	VBROADCASTSS      constants<>+300(SB), Z20
+	VFMADD231PS.BCST  constants<>+304(SB), Z4, Z20
+	VBROADCASTSS      constants<>+300(SB), Z21
+	VFMADD231PS.BCST  constants<>+304(SB), Z5, Z21
+	VBROADCASTSS      constants<>+300(SB), Z22
+	VFMADD231PS.BCST  constants<>+304(SB), Z6, Z22
+	VBROADCASTSS      constants<>+300(SB), Z23
+	VFMADD231PS.BCST  constants<>+304(SB), Z7, Z23
+	VFMADD213PS.BCST  constants<>+308(SB), Z4, Z20
+	VFMADD213PS.BCST  constants<>+308(SB), Z5, Z21
+	VFMADD213PS.BCST  constants<>+308(SB), Z6, Z22
+	VFMADD213PS.BCST  constants<>+308(SB), Z7, Z23
+	VFMADD213PS.BCST  constants<>+312(SB), Z4, Z20
+	VFMADD213PS.BCST  constants<>+312(SB), Z5, Z21
+	VFMADD213PS.BCST  constants<>+312(SB), Z6, Z22
+	VFMADD213PS.BCST  constants<>+312(SB), Z7, Z23
+	VFMADD213PS.BCST  constants<>+316(SB), Z4, Z20
+	VFMADD213PS.BCST  constants<>+316(SB), Z5, Z21
+	VFMADD213PS.BCST  constants<>+316(SB), Z6, Z22
+	VFMADD213PS.BCST  constants<>+316(SB), Z7, Z23
+	VFMADD213PS.BCST  constants<>+320(SB), Z4, Z20
+	VFMADD213PS.BCST  constants<>+320(SB), Z5, Z21
+	VFMADD213PS.BCST  constants<>+320(SB), Z6, Z22
+	VFMADD213PS.BCST  constants<>+320(SB), Z7, Z23
+	VFMADD213PS.BCST  constants<>+324(SB), Z4, Z20
+	VFMADD213PS.BCST  constants<>+324(SB), Z5, Z21
+	VFMADD213PS.BCST  constants<>+324(SB), Z6, Z22
+	VFMADD213PS.BCST  constants<>+324(SB), Z7, Z23
+	VFMADD213PS.BCST  constants<>+328(SB), Z4, Z20
+	VFMADD213PS.BCST  constants<>+328(SB), Z5, Z21
+	VFMADD213PS.BCST  constants<>+328(SB), Z6, Z22
+	VFMADD213PS.BCST  constants<>+328(SB), Z7, Z23
+	VFMADD213PS.BCST  constants<>+332(SB), Z4, Z20
+	VFMADD213PS.BCST  constants<>+332(SB), Z5, Z21
+	VFMADD213PS.BCST  constants<>+332(SB), Z6, Z22
+	VFMADD213PS.BCST  constants<>+332(SB), Z7, Z23
+	VFMADD231PS       Z20, Z0, Z12
+	VFMADD231PS       Z21, Z1, Z13
+	VFMADD231PS       Z22, Z2, Z14
+	VFMADD231PS       Z23, Z3, Z15
+	VADDPS            Z16, Z12, Z0
+	VADDPS            Z17, Z13, Z1
+	VADDPS            Z18, Z14, Z2
+	VADDPS            Z19, Z15, Z3
+	VMAXPS            Z9, Z0, Z27
+	VMAXPS            Z10, Z1, Z26
+	VMAXPS            Z11, Z2, Z25
+	VMAXPS            Z8, Z3, Z24
+	MOVQ              24(SI), BX
+	ADDQ              $0x18, SI
+	JMP               BX
 
 // func linkSELUAVX512<>()
 // Requires: AVX512F
@@ -3746,8 +3640,8 @@ DATA constants<>+204(SB)/4, $0xb6a67a87
 DATA constants<>+208(SB)/4, $0x3e9e0a20
 DATA constants<>+212(SB)/4, $0x416c0000
 DATA constants<>+216(SB)/4, $0x3fc00000
-DATA constants<>+220(SB)/4, $0xbf000000
-DATA constants<>+224(SB)/4, $0xc2800000
+DATA constants<>+220(SB)/4, $0x4b4000bf
+DATA constants<>+224(SB)/4, $0xbf000000
 DATA constants<>+228(SB)/4, $0x39b9540d
 DATA constants<>+232(SB)/4, $0x3a38e551
 DATA constants<>+236(SB)/4, $0xbb3e65c4

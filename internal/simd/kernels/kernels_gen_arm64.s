@@ -290,8 +290,8 @@ DATA constants<>+2272(SB)/8, $0x3fc000003fc00000
 DATA constants<>+2280(SB)/8, $0x3fc000003fc00000
 DATA constants<>+2288(SB)/8, $0x416c0000416c0000
 DATA constants<>+2296(SB)/8, $0x416c0000416c0000
-DATA constants<>+2304(SB)/8, $0xc2800000c2800000
-DATA constants<>+2312(SB)/8, $0xc2800000c2800000
+DATA constants<>+2304(SB)/8, $0x4b4000bf4b4000bf
+DATA constants<>+2312(SB)/8, $0x4b4000bf4b4000bf
 DATA constants<>+2320(SB)/8, $0x3a38e5513a38e551
 DATA constants<>+2328(SB)/8, $0x3a38e5513a38e551
 DATA constants<>+2336(SB)/8, $0x3e9e0a203e9e0a20
@@ -7052,98 +7052,236 @@ TEXT ·geluErfNEON(SB), NOSPLIT, $0-24
 	FMOVQ 2272(R9), F0
 	FMOVQ 2288(R9), F1
 	FMOVQ 1296(R9), F2
-	FMOVQ 176(R9), F3
+	FMOVQ 2304(R9), F3
 	FMOVQ 384(R9), F4
 	FMOVQ 400(R9), F5
 	FMOVQ 416(R9), F6
 	FMOVQ 432(R9), F7
-	FMOVQ 2304(R9), F8
-	FMOVQ 2128(R9), F9
-	FMOVQ 2176(R9), F10
-	FMOVQ 16(R9), F11
-	FMOVQ 2320(R9), F12
-	FMOVQ 2336(R9), F13
-	FMOVQ 32(R9), F14
-	FMOVQ 2352(R9), F15
-	FMOVQ 2368(R9), F16
-	SUBS $4, R8, R8
+	FMOVQ 2320(R9), F8
+	FMOVQ 2336(R9), F9
+	FMOVQ 32(R9), F10
+	FMOVQ 2176(R9), F11
+	FMOVQ 2352(R9), F12
+	FMOVQ 2368(R9), F13
+	SUBS $8, R8, R8
+	BLT single
+
+	PCALIGN $16
+unrolled:
+	FLDPQ.P 32(R1), (F14, F15)
+	WORD $0x4ea0f9d0 // fabs v16.4s, v14.4s
+	WORD $0x4ea0f9f1 // fabs v17.4s, v15.4s
+	WORD $0x4ea1f610 // fmin v16.4s, v16.4s, v1.4s
+	WORD $0x4ea1f631 // fmin v17.4s, v17.4s, v1.4s
+	WORD $0x4ea0d612 // fsub v18.4s, v16.4s, v0.4s
+	WORD $0x4ea0d633 // fsub v19.4s, v17.4s, v0.4s
+	WORD $0x4e20d614 // fadd v20.4s, v16.4s, v0.4s
+	WORD $0x4e20d635 // fadd v21.4s, v17.4s, v0.4s
+	WORD $0x6e34fe52 // fdiv v18.4s, v18.4s, v20.4s
+	WORD $0x6e35fe73 // fdiv v19.4s, v19.4s, v21.4s
+	WORD $0x6e22de14 // fmul v20.4s, v16.4s, v2.4s
+	WORD $0x6e22de35 // fmul v21.4s, v17.4s, v2.4s
+	WORD $0x6e34de16 // fmul v22.4s, v16.4s, v20.4s
+	WORD $0x6e35de37 // fmul v23.4s, v17.4s, v21.4s
+	WORD $0x6ea0fad8 // fneg v24.4s, v22.4s
+	WORD $0x6ea0faf9 // fneg v25.4s, v23.4s
+	WORD $0x4e34ce18 // fmla v24.4s, v16.4s, v20.4s
+	WORD $0x4e35ce39 // fmla v25.4s, v17.4s, v21.4s
+	WORD $0x4ea31c74 // mov v20.16b, v3.16b
+	WORD $0x4e24ced4 // fmla v20.4s, v22.4s, v4.4s
+	WORD $0x4ea31c75 // mov v21.16b, v3.16b
+	WORD $0x4e24cef5 // fmla v21.4s, v23.4s, v4.4s
+	WORD $0x4ea3d69a // fsub v26.4s, v20.4s, v3.4s
+	WORD $0x4ea3d6bb // fsub v27.4s, v21.4s, v3.4s
+	WORD $0x4eb61edc // mov v28.16b, v22.16b
+	WORD $0x4ea5cf5c // fmls v28.4s, v26.4s, v5.4s
+	WORD $0x4eb71efd // mov v29.16b, v23.16b
+	WORD $0x4ea5cf7d // fmls v29.4s, v27.4s, v5.4s
+	WORD $0x4ea6cf58 // fmls v24.4s, v26.4s, v6.4s
+	WORD $0x4ea6cf79 // fmls v25.4s, v27.4s, v6.4s
+	WORD $0x4e38d798 // fadd v24.4s, v28.4s, v24.4s
+	WORD $0x4e39d7b9 // fadd v25.4s, v29.4s, v25.4s
+	WORD $0x6e38df1a // fmul v26.4s, v24.4s, v24.4s
+	WORD $0x6e39df3b // fmul v27.4s, v25.4s, v25.4s
+	FMOVQ 480(R9), F28
+	WORD $0x4e38ccfc // fmla v28.4s, v7.4s, v24.4s
+	FMOVQ 480(R9), F29
+	WORD $0x4e39ccfd // fmla v29.4s, v7.4s, v25.4s
+	FMOVQ 496(R9), F30
+	WORD $0x4e38cf9e // fmla v30.4s, v28.4s, v24.4s
+	FMOVQ 496(R9), F28
+	WORD $0x4e39cfbc // fmla v28.4s, v29.4s, v25.4s
+	FMOVQ 512(R9), F29
+	WORD $0x4e38cfdd // fmla v29.4s, v30.4s, v24.4s
+	FMOVQ 512(R9), F30
+	WORD $0x4e39cf9e // fmla v30.4s, v28.4s, v25.4s
+	FMOVQ 528(R9), F28
+	WORD $0x4e38cfbc // fmla v28.4s, v29.4s, v24.4s
+	FMOVQ 528(R9), F29
+	WORD $0x4e39cfdd // fmla v29.4s, v30.4s, v25.4s
+	WORD $0x4e3ccf58 // fmla v24.4s, v26.4s, v28.4s
+	WORD $0x4e3dcf79 // fmla v25.4s, v27.4s, v29.4s
+	WORD $0x4f375694 // shl v20.4s, v20.4s, #23
+	WORD $0x4f3756b5 // shl v21.4s, v21.4s, #23
+	FMOVQ 2384(R9), F26
+	WORD $0x4e32cd1a // fmla v26.4s, v8.4s, v18.4s
+	FMOVQ 2384(R9), F27
+	WORD $0x4e33cd1b // fmla v27.4s, v8.4s, v19.4s
+	FMOVQ 2400(R9), F28
+	WORD $0x4e32cf5c // fmla v28.4s, v26.4s, v18.4s
+	FMOVQ 2400(R9), F26
+	WORD $0x4e33cf7a // fmla v26.4s, v27.4s, v19.4s
+	FMOVQ 2416(R9), F27
+	WORD $0x4e32cf9b // fmla v27.4s, v28.4s, v18.4s
+	FMOVQ 2416(R9), F28
+	WORD $0x4e33cf5c // fmla v28.4s, v26.4s, v19.4s
+	FMOVQ 2432(R9), F26
+	WORD $0x4e32cf7a // fmla v26.4s, v27.4s, v18.4s
+	FMOVQ 2432(R9), F27
+	WORD $0x4e33cf9b // fmla v27.4s, v28.4s, v19.4s
+	FMOVQ 2448(R9), F28
+	WORD $0x4e32cf5c // fmla v28.4s, v26.4s, v18.4s
+	FMOVQ 2448(R9), F26
+	WORD $0x4e33cf7a // fmla v26.4s, v27.4s, v19.4s
+	FMOVQ 2464(R9), F27
+	WORD $0x4e32cf9b // fmla v27.4s, v28.4s, v18.4s
+	FMOVQ 2464(R9), F28
+	WORD $0x4e33cf5c // fmla v28.4s, v26.4s, v19.4s
+	FMOVQ 2480(R9), F26
+	WORD $0x4e32cf7a // fmla v26.4s, v27.4s, v18.4s
+	FMOVQ 2480(R9), F27
+	WORD $0x4e33cf9b // fmla v27.4s, v28.4s, v19.4s
+	FMOVQ 2496(R9), F28
+	WORD $0x4e32cf5c // fmla v28.4s, v26.4s, v18.4s
+	FMOVQ 2496(R9), F26
+	WORD $0x4e33cf7a // fmla v26.4s, v27.4s, v19.4s
+	FMOVQ 2512(R9), F27
+	WORD $0x4e32cf9b // fmla v27.4s, v28.4s, v18.4s
+	FMOVQ 2512(R9), F28
+	WORD $0x4e33cf5c // fmla v28.4s, v26.4s, v19.4s
+	WORD $0x4ea91d3a // mov v26.16b, v9.16b
+	WORD $0x4e3bce5a // fmla v26.4s, v18.4s, v27.4s
+	WORD $0x4ea91d3d // mov v29.16b, v9.16b
+	WORD $0x4e3cce7d // fmla v29.4s, v19.4s, v28.4s
+	WORD $0x4ebad53e // fsub v30.4s, v9.4s, v26.4s
+	WORD $0x4ebdd53f // fsub v31.4s, v9.4s, v29.4s
+	WORD $0x4e3bce5e // fmla v30.4s, v18.4s, v27.4s
+	WORD $0x4e3cce7f // fmla v31.4s, v19.4s, v28.4s
+	WORD $0x4e38cf5e // fmla v30.4s, v26.4s, v24.4s
+	WORD $0x4e39cfbf // fmla v31.4s, v29.4s, v25.4s
+	WORD $0x4e3ad7d2 // fadd v18.4s, v30.4s, v26.4s
+	WORD $0x4e3dd7f3 // fadd v19.4s, v31.4s, v29.4s
+	WORD $0x6e34de52 // fmul v18.4s, v18.4s, v20.4s
+	WORD $0x6e35de73 // fmul v19.4s, v19.4s, v21.4s
+	WORD $0x4e2af5d4 // fmax v20.4s, v14.4s, v10.4s
+	WORD $0x4e2af5f5 // fmax v21.4s, v15.4s, v10.4s
+	WORD $0x4eabce54 // fmls v20.4s, v18.4s, v11.4s
+	WORD $0x4eabce75 // fmls v21.4s, v19.4s, v11.4s
+	FMOVQ 2528(R9), F18
+	WORD $0x4e36cd92 // fmla v18.4s, v12.4s, v22.4s
+	FMOVQ 2528(R9), F19
+	WORD $0x4e37cd93 // fmla v19.4s, v12.4s, v23.4s
+	FMOVQ 2544(R9), F24
+	WORD $0x4e36ce58 // fmla v24.4s, v18.4s, v22.4s
+	FMOVQ 2544(R9), F18
+	WORD $0x4e37ce72 // fmla v18.4s, v19.4s, v23.4s
+	FMOVQ 2560(R9), F19
+	WORD $0x4e36cf13 // fmla v19.4s, v24.4s, v22.4s
+	FMOVQ 2560(R9), F24
+	WORD $0x4e37ce58 // fmla v24.4s, v18.4s, v23.4s
+	FMOVQ 2576(R9), F18
+	WORD $0x4e36ce72 // fmla v18.4s, v19.4s, v22.4s
+	FMOVQ 2576(R9), F19
+	WORD $0x4e37cf13 // fmla v19.4s, v24.4s, v23.4s
+	FMOVQ 448(R9), F22
+	WORD $0x4e32cdd6 // fmla v22.4s, v14.4s, v18.4s
+	FMOVQ 448(R9), F18
+	WORD $0x4e33cdf2 // fmla v18.4s, v15.4s, v19.4s
+	WORD $0x6e36ddce // fmul v14.4s, v14.4s, v22.4s
+	WORD $0x6e32ddef // fmul v15.4s, v15.4s, v18.4s
+	WORD $0x6eade610 // fcmgt v16.4s, v16.4s, v13.4s
+	WORD $0x6eade631 // fcmgt v17.4s, v17.4s, v13.4s
+	WORD $0x6eb01e8e // bit v14.16b, v20.16b, v16.16b
+	WORD $0x6eb11eaf // bit v15.16b, v21.16b, v17.16b
+	FSTPQ.P (F14, F15), 32(R0)
+	SUBS $8, R8, R8
+	BGE unrolled
+
+single:
+	ADDS $4, R8, R8
 	BLT few
 
 	PCALIGN $16
 vector:
-	FMOVQ.P 16(R1), F17
-	WORD $0x4ea0fa32 // fabs v18.4s, v17.4s
-	WORD $0x4ea1f652 // fmin v18.4s, v18.4s, v1.4s
-	WORD $0x4ea0d653 // fsub v19.4s, v18.4s, v0.4s
-	WORD $0x4e20d654 // fadd v20.4s, v18.4s, v0.4s
-	WORD $0x6e34fe73 // fdiv v19.4s, v19.4s, v20.4s
-	WORD $0x6e22de54 // fmul v20.4s, v18.4s, v2.4s
-	WORD $0x6e34de55 // fmul v21.4s, v18.4s, v20.4s
-	WORD $0x6ea0fab6 // fneg v22.4s, v21.4s
-	WORD $0x4e34ce56 // fmla v22.4s, v18.4s, v20.4s
-	WORD $0x4ea31c74 // mov v20.16b, v3.16b
-	WORD $0x4e24ceb4 // fmla v20.4s, v21.4s, v4.4s
-	WORD $0x4ea3d697 // fsub v23.4s, v20.4s, v3.4s
-	WORD $0x4eb51eb8 // mov v24.16b, v21.16b
-	WORD $0x4ea5cef8 // fmls v24.4s, v23.4s, v5.4s
-	WORD $0x4ea6cef6 // fmls v22.4s, v23.4s, v6.4s
-	WORD $0x4e36d716 // fadd v22.4s, v24.4s, v22.4s
-	WORD $0x6e36ded7 // fmul v23.4s, v22.4s, v22.4s
-	FMOVQ 480(R9), F24
-	WORD $0x4e36ccf8 // fmla v24.4s, v7.4s, v22.4s
-	FMOVQ 496(R9), F25
-	WORD $0x4e36cf19 // fmla v25.4s, v24.4s, v22.4s
-	FMOVQ 512(R9), F24
-	WORD $0x4e36cf38 // fmla v24.4s, v25.4s, v22.4s
-	FMOVQ 528(R9), F25
-	WORD $0x4e36cf19 // fmla v25.4s, v24.4s, v22.4s
-	WORD $0x4e39cef6 // fmla v22.4s, v23.4s, v25.4s
-	WORD $0x6eb5e517 // fcmgt v23.4s, v8.4s, v21.4s
-	WORD $0x4e291ef8 // and v24.16b, v23.16b, v9.16b
-	WORD $0x4e38d694 // fadd v20.4s, v20.4s, v24.4s
-	WORD $0x4f375694 // shl v20.4s, v20.4s, #23
-	WORD $0x6e6b1d57 // bsl v23.16b, v10.16b, v11.16b
-	FMOVQ 2384(R9), F24
-	WORD $0x4e33cd98 // fmla v24.4s, v12.4s, v19.4s
-	FMOVQ 2400(R9), F25
-	WORD $0x4e33cf19 // fmla v25.4s, v24.4s, v19.4s
-	FMOVQ 2416(R9), F24
-	WORD $0x4e33cf38 // fmla v24.4s, v25.4s, v19.4s
-	FMOVQ 2432(R9), F25
-	WORD $0x4e33cf19 // fmla v25.4s, v24.4s, v19.4s
-	FMOVQ 2448(R9), F24
-	WORD $0x4e33cf38 // fmla v24.4s, v25.4s, v19.4s
-	FMOVQ 2464(R9), F25
-	WORD $0x4e33cf19 // fmla v25.4s, v24.4s, v19.4s
-	FMOVQ 2480(R9), F24
-	WORD $0x4e33cf38 // fmla v24.4s, v25.4s, v19.4s
-	FMOVQ 2496(R9), F25
-	WORD $0x4e33cf19 // fmla v25.4s, v24.4s, v19.4s
-	FMOVQ 2512(R9), F24
-	WORD $0x4e33cf38 // fmla v24.4s, v25.4s, v19.4s
-	WORD $0x4ead1db9 // mov v25.16b, v13.16b
-	WORD $0x4e38ce79 // fmla v25.4s, v19.4s, v24.4s
-	WORD $0x4eb9d5ba // fsub v26.4s, v13.4s, v25.4s
-	WORD $0x4e38ce7a // fmla v26.4s, v19.4s, v24.4s
-	WORD $0x4e36cf3a // fmla v26.4s, v25.4s, v22.4s
-	WORD $0x4e39d753 // fadd v19.4s, v26.4s, v25.4s
-	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4e2ef634 // fmax v20.4s, v17.4s, v14.4s
-	WORD $0x4eb7ce74 // fmls v20.4s, v19.4s, v23.4s
-	FMOVQ 2528(R9), F19
-	WORD $0x4e35cdf3 // fmla v19.4s, v15.4s, v21.4s
-	FMOVQ 2544(R9), F22
-	WORD $0x4e35ce76 // fmla v22.4s, v19.4s, v21.4s
-	FMOVQ 2560(R9), F19
-	WORD $0x4e35ced3 // fmla v19.4s, v22.4s, v21.4s
-	FMOVQ 2576(R9), F22
-	WORD $0x4e35ce76 // fmla v22.4s, v19.4s, v21.4s
-	FMOVQ 448(R9), F19
-	WORD $0x4e36ce33 // fmla v19.4s, v17.4s, v22.4s
-	WORD $0x6e33de31 // fmul v17.4s, v17.4s, v19.4s
-	WORD $0x6eb0e652 // fcmgt v18.4s, v18.4s, v16.4s
-	WORD $0x6eb21e91 // bit v17.16b, v20.16b, v18.16b
-	FMOVQ.P F17, 16(R0)
+	FMOVQ.P 16(R1), F14
+	WORD $0x4ea0f9cf // fabs v15.4s, v14.4s
+	WORD $0x4ea1f5ef // fmin v15.4s, v15.4s, v1.4s
+	WORD $0x4ea0d5f0 // fsub v16.4s, v15.4s, v0.4s
+	WORD $0x4e20d5f1 // fadd v17.4s, v15.4s, v0.4s
+	WORD $0x6e31fe10 // fdiv v16.4s, v16.4s, v17.4s
+	WORD $0x6e22ddf1 // fmul v17.4s, v15.4s, v2.4s
+	WORD $0x6e31ddf2 // fmul v18.4s, v15.4s, v17.4s
+	WORD $0x6ea0fa53 // fneg v19.4s, v18.4s
+	WORD $0x4e31cdf3 // fmla v19.4s, v15.4s, v17.4s
+	WORD $0x4ea31c71 // mov v17.16b, v3.16b
+	WORD $0x4e24ce51 // fmla v17.4s, v18.4s, v4.4s
+	WORD $0x4ea3d634 // fsub v20.4s, v17.4s, v3.4s
+	WORD $0x4eb21e55 // mov v21.16b, v18.16b
+	WORD $0x4ea5ce95 // fmls v21.4s, v20.4s, v5.4s
+	WORD $0x4ea6ce93 // fmls v19.4s, v20.4s, v6.4s
+	WORD $0x4e33d6b3 // fadd v19.4s, v21.4s, v19.4s
+	WORD $0x6e33de74 // fmul v20.4s, v19.4s, v19.4s
+	FMOVQ 480(R9), F21
+	WORD $0x4e33ccf5 // fmla v21.4s, v7.4s, v19.4s
+	FMOVQ 496(R9), F22
+	WORD $0x4e33ceb6 // fmla v22.4s, v21.4s, v19.4s
+	FMOVQ 512(R9), F21
+	WORD $0x4e33ced5 // fmla v21.4s, v22.4s, v19.4s
+	FMOVQ 528(R9), F22
+	WORD $0x4e33ceb6 // fmla v22.4s, v21.4s, v19.4s
+	WORD $0x4e36ce93 // fmla v19.4s, v20.4s, v22.4s
+	WORD $0x4f375631 // shl v17.4s, v17.4s, #23
+	FMOVQ 2384(R9), F20
+	WORD $0x4e30cd14 // fmla v20.4s, v8.4s, v16.4s
+	FMOVQ 2400(R9), F21
+	WORD $0x4e30ce95 // fmla v21.4s, v20.4s, v16.4s
+	FMOVQ 2416(R9), F20
+	WORD $0x4e30ceb4 // fmla v20.4s, v21.4s, v16.4s
+	FMOVQ 2432(R9), F21
+	WORD $0x4e30ce95 // fmla v21.4s, v20.4s, v16.4s
+	FMOVQ 2448(R9), F20
+	WORD $0x4e30ceb4 // fmla v20.4s, v21.4s, v16.4s
+	FMOVQ 2464(R9), F21
+	WORD $0x4e30ce95 // fmla v21.4s, v20.4s, v16.4s
+	FMOVQ 2480(R9), F20
+	WORD $0x4e30ceb4 // fmla v20.4s, v21.4s, v16.4s
+	FMOVQ 2496(R9), F21
+	WORD $0x4e30ce95 // fmla v21.4s, v20.4s, v16.4s
+	FMOVQ 2512(R9), F20
+	WORD $0x4e30ceb4 // fmla v20.4s, v21.4s, v16.4s
+	WORD $0x4ea91d35 // mov v21.16b, v9.16b
+	WORD $0x4e34ce15 // fmla v21.4s, v16.4s, v20.4s
+	WORD $0x4eb5d536 // fsub v22.4s, v9.4s, v21.4s
+	WORD $0x4e34ce16 // fmla v22.4s, v16.4s, v20.4s
+	WORD $0x4e33ceb6 // fmla v22.4s, v21.4s, v19.4s
+	WORD $0x4e35d6d0 // fadd v16.4s, v22.4s, v21.4s
+	WORD $0x6e31de10 // fmul v16.4s, v16.4s, v17.4s
+	WORD $0x4e2af5d1 // fmax v17.4s, v14.4s, v10.4s
+	WORD $0x4eabce11 // fmls v17.4s, v16.4s, v11.4s
+	FMOVQ 2528(R9), F16
+	WORD $0x4e32cd90 // fmla v16.4s, v12.4s, v18.4s
+	FMOVQ 2544(R9), F19
+	WORD $0x4e32ce13 // fmla v19.4s, v16.4s, v18.4s
+	FMOVQ 2560(R9), F16
+	WORD $0x4e32ce70 // fmla v16.4s, v19.4s, v18.4s
+	FMOVQ 2576(R9), F19
+	WORD $0x4e32ce13 // fmla v19.4s, v16.4s, v18.4s
+	FMOVQ 448(R9), F16
+	WORD $0x4e33cdd0 // fmla v16.4s, v14.4s, v19.4s
+	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
+	WORD $0x6eade5ef // fcmgt v15.4s, v15.4s, v13.4s
+	WORD $0x6eaf1e2e // bit v14.16b, v17.16b, v15.16b
+	FMOVQ.P F14, 16(R0)
 	SUBS $4, R8, R8
 	BGE vector
 
@@ -7151,93 +7289,89 @@ few:
 	ADDS $4, R8, R8
 	BEQ done
 	TBZ $1, R8, load1
-	FMOVD (R1), F17
+	FMOVD (R1), F14
 	TBZ $0, R8, loaded
 	ADD $8, R1, R10
-	VLD1 (R10), V17.S[2]
+	VLD1 (R10), V14.S[2]
 	B loaded
 load1:
-	FMOVS (R1), F17
+	FMOVS (R1), F14
 loaded:
-	WORD $0x4ea0fa32 // fabs v18.4s, v17.4s
-	WORD $0x4ea1f652 // fmin v18.4s, v18.4s, v1.4s
-	WORD $0x4ea0d653 // fsub v19.4s, v18.4s, v0.4s
-	WORD $0x4e20d654 // fadd v20.4s, v18.4s, v0.4s
-	WORD $0x6e34fe73 // fdiv v19.4s, v19.4s, v20.4s
-	WORD $0x6e22de54 // fmul v20.4s, v18.4s, v2.4s
-	WORD $0x6e34de55 // fmul v21.4s, v18.4s, v20.4s
-	WORD $0x6ea0fab6 // fneg v22.4s, v21.4s
-	WORD $0x4e34ce56 // fmla v22.4s, v18.4s, v20.4s
-	WORD $0x4ea31c74 // mov v20.16b, v3.16b
-	WORD $0x4e24ceb4 // fmla v20.4s, v21.4s, v4.4s
-	WORD $0x4ea3d697 // fsub v23.4s, v20.4s, v3.4s
-	WORD $0x4eb51eb8 // mov v24.16b, v21.16b
-	WORD $0x4ea5cef8 // fmls v24.4s, v23.4s, v5.4s
-	WORD $0x4ea6cef6 // fmls v22.4s, v23.4s, v6.4s
-	WORD $0x4e36d716 // fadd v22.4s, v24.4s, v22.4s
-	WORD $0x6e36ded7 // fmul v23.4s, v22.4s, v22.4s
-	FMOVQ 480(R9), F24
-	WORD $0x4e36ccf8 // fmla v24.4s, v7.4s, v22.4s
-	FMOVQ 496(R9), F25
-	WORD $0x4e36cf19 // fmla v25.4s, v24.4s, v22.4s
-	FMOVQ 512(R9), F24
-	WORD $0x4e36cf38 // fmla v24.4s, v25.4s, v22.4s
-	FMOVQ 528(R9), F25
-	WORD $0x4e36cf19 // fmla v25.4s, v24.4s, v22.4s
-	WORD $0x4e39cef6 // fmla v22.4s, v23.4s, v25.4s
-	WORD $0x6eb5e517 // fcmgt v23.4s, v8.4s, v21.4s
-	WORD $0x4e291ef8 // and v24.16b, v23.16b, v9.16b
-	WORD $0x4e38d694 // fadd v20.4s, v20.4s, v24.4s
-	WORD $0x4f375694 // shl v20.4s, v20.4s, #23
-	WORD $0x6e6b1d57 // bsl v23.16b, v10.16b, v11.16b
-	FMOVQ 2384(R9), F24
-	WORD $0x4e33cd98 // fmla v24.4s, v12.4s, v19.4s
-	FMOVQ 2400(R9), F25
-	WORD $0x4e33cf19 // fmla v25.4s, v24.4s, v19.4s
-	FMOVQ 2416(R9), F24
-	WORD $0x4e33cf38 // fmla v24.4s, v25.4s, v19.4s
-	FMOVQ 2432(R9), F25
-	WORD $0x4e33cf19 // fmla v25.4s, v24.4s, v19.4s
-	FMOVQ 2448(R9), F24
-	WORD $0x4e33cf38 // fmla v24.4s, v25.4s, v19.4s
-	FMOVQ 2464(R9), F25
-	WORD $0x4e33cf19 // fmla v25.4s, v24.4s, v19.4s
-	FMOVQ 2480(R9), F24
-	WORD $0x4e33cf38 // fmla v24.4s, v25.4s, v19.4s
-	FMOVQ 2496(R9), F25
-	WORD $0x4e33cf19 // fmla v25.4s, v24.4s, v19.4s
-	FMOVQ 2512(R9), F24
-	WORD $0x4e33cf38 // fmla v24.4s, v25.4s, v19.4s
-	WORD $0x4ead1db9 // mov v25.16b, v13.16b
-	WORD $0x4e38ce79 // fmla v25.4s, v19.4s, v24.4s
-	WORD $0x4eb9d5ba // fsub v26.4s, v13.4s, v25.4s
-	WORD $0x4e38ce7a // fmla v26.4s, v19.4s, v24.4s
-	WORD $0x4e36cf3a // fmla v26.4s, v25.4s, v22.4s
-	WORD $0x4e39d753 // fadd v19.4s, v26.4s, v25.4s
-	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4e2ef634 // fmax v20.4s, v17.4s, v14.4s
-	WORD $0x4eb7ce74 // fmls v20.4s, v19.4s, v23.4s
-	FMOVQ 2528(R9), F19
-	WORD $0x4e35cdf3 // fmla v19.4s, v15.4s, v21.4s
-	FMOVQ 2544(R9), F22
-	WORD $0x4e35ce76 // fmla v22.4s, v19.4s, v21.4s
-	FMOVQ 2560(R9), F19
-	WORD $0x4e35ced3 // fmla v19.4s, v22.4s, v21.4s
-	FMOVQ 2576(R9), F22
-	WORD $0x4e35ce76 // fmla v22.4s, v19.4s, v21.4s
-	FMOVQ 448(R9), F19
-	WORD $0x4e36ce33 // fmla v19.4s, v17.4s, v22.4s
-	WORD $0x6e33de31 // fmul v17.4s, v17.4s, v19.4s
-	WORD $0x6eb0e652 // fcmgt v18.4s, v18.4s, v16.4s
-	WORD $0x6eb21e91 // bit v17.16b, v20.16b, v18.16b
+	WORD $0x4ea0f9cf // fabs v15.4s, v14.4s
+	WORD $0x4ea1f5ef // fmin v15.4s, v15.4s, v1.4s
+	WORD $0x4ea0d5f0 // fsub v16.4s, v15.4s, v0.4s
+	WORD $0x4e20d5f1 // fadd v17.4s, v15.4s, v0.4s
+	WORD $0x6e31fe10 // fdiv v16.4s, v16.4s, v17.4s
+	WORD $0x6e22ddf1 // fmul v17.4s, v15.4s, v2.4s
+	WORD $0x6e31ddf2 // fmul v18.4s, v15.4s, v17.4s
+	WORD $0x6ea0fa53 // fneg v19.4s, v18.4s
+	WORD $0x4e31cdf3 // fmla v19.4s, v15.4s, v17.4s
+	WORD $0x4ea31c71 // mov v17.16b, v3.16b
+	WORD $0x4e24ce51 // fmla v17.4s, v18.4s, v4.4s
+	WORD $0x4ea3d634 // fsub v20.4s, v17.4s, v3.4s
+	WORD $0x4eb21e55 // mov v21.16b, v18.16b
+	WORD $0x4ea5ce95 // fmls v21.4s, v20.4s, v5.4s
+	WORD $0x4ea6ce93 // fmls v19.4s, v20.4s, v6.4s
+	WORD $0x4e33d6b3 // fadd v19.4s, v21.4s, v19.4s
+	WORD $0x6e33de74 // fmul v20.4s, v19.4s, v19.4s
+	FMOVQ 480(R9), F21
+	WORD $0x4e33ccf5 // fmla v21.4s, v7.4s, v19.4s
+	FMOVQ 496(R9), F22
+	WORD $0x4e33ceb6 // fmla v22.4s, v21.4s, v19.4s
+	FMOVQ 512(R9), F21
+	WORD $0x4e33ced5 // fmla v21.4s, v22.4s, v19.4s
+	FMOVQ 528(R9), F22
+	WORD $0x4e33ceb6 // fmla v22.4s, v21.4s, v19.4s
+	WORD $0x4e36ce93 // fmla v19.4s, v20.4s, v22.4s
+	WORD $0x4f375631 // shl v17.4s, v17.4s, #23
+	FMOVQ 2384(R9), F20
+	WORD $0x4e30cd14 // fmla v20.4s, v8.4s, v16.4s
+	FMOVQ 2400(R9), F21
+	WORD $0x4e30ce95 // fmla v21.4s, v20.4s, v16.4s
+	FMOVQ 2416(R9), F20
+	WORD $0x4e30ceb4 // fmla v20.4s, v21.4s, v16.4s
+	FMOVQ 2432(R9), F21
+	WORD $0x4e30ce95 // fmla v21.4s, v20.4s, v16.4s
+	FMOVQ 2448(R9), F20
+	WORD $0x4e30ceb4 // fmla v20.4s, v21.4s, v16.4s
+	FMOVQ 2464(R9), F21
+	WORD $0x4e30ce95 // fmla v21.4s, v20.4s, v16.4s
+	FMOVQ 2480(R9), F20
+	WORD $0x4e30ceb4 // fmla v20.4s, v21.4s, v16.4s
+	FMOVQ 2496(R9), F21
+	WORD $0x4e30ce95 // fmla v21.4s, v20.4s, v16.4s
+	FMOVQ 2512(R9), F20
+	WORD $0x4e30ceb4 // fmla v20.4s, v21.4s, v16.4s
+	WORD $0x4ea91d35 // mov v21.16b, v9.16b
+	WORD $0x4e34ce15 // fmla v21.4s, v16.4s, v20.4s
+	WORD $0x4eb5d536 // fsub v22.4s, v9.4s, v21.4s
+	WORD $0x4e34ce16 // fmla v22.4s, v16.4s, v20.4s
+	WORD $0x4e33ceb6 // fmla v22.4s, v21.4s, v19.4s
+	WORD $0x4e35d6d0 // fadd v16.4s, v22.4s, v21.4s
+	WORD $0x6e31de10 // fmul v16.4s, v16.4s, v17.4s
+	WORD $0x4e2af5d1 // fmax v17.4s, v14.4s, v10.4s
+	WORD $0x4eabce11 // fmls v17.4s, v16.4s, v11.4s
+	FMOVQ 2528(R9), F16
+	WORD $0x4e32cd90 // fmla v16.4s, v12.4s, v18.4s
+	FMOVQ 2544(R9), F19
+	WORD $0x4e32ce13 // fmla v19.4s, v16.4s, v18.4s
+	FMOVQ 2560(R9), F16
+	WORD $0x4e32ce70 // fmla v16.4s, v19.4s, v18.4s
+	FMOVQ 2576(R9), F19
+	WORD $0x4e32ce13 // fmla v19.4s, v16.4s, v18.4s
+	FMOVQ 448(R9), F16
+	WORD $0x4e33cdd0 // fmla v16.4s, v14.4s, v19.4s
+	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
+	WORD $0x6eade5ef // fcmgt v15.4s, v15.4s, v13.4s
+	WORD $0x6eaf1e2e // bit v14.16b, v17.16b, v15.16b
 	TBZ $1, R8, store1
-	FMOVD F17, (R0)
+	FMOVD F14, (R0)
 	TBZ $0, R8, stored
 	ADD $8, R0, R10
-	VST1 V17.S[2], (R10)
+	VST1 V14.S[2], (R10)
 	B stored
 store1:
-	FMOVS F17, (R0)
+	FMOVS F14, (R0)
 stored:
 
 done:
@@ -7487,44 +7621,44 @@ TEXT ·mishNEON(SB), NOSPLIT, $0-24
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 16(R9), F0
-	FMOVQ 2944(R9), F1
-	FMOVQ 2160(R9), F2
-	FMOVQ 176(R9), F3
-	FMOVQ 384(R9), F4
-	FMOVQ 400(R9), F5
-	FMOVQ 416(R9), F6
-	FMOVQ 432(R9), F7
-	FMOVQ 2304(R9), F8
-	FMOVQ 2128(R9), F9
+	FMOVQ 2176(R9), F0
+	FMOVQ 16(R9), F1
+	FMOVQ 2944(R9), F2
+	FMOVQ 2160(R9), F3
+	FMOVQ 2304(R9), F4
+	FMOVQ 384(R9), F5
+	FMOVQ 400(R9), F6
+	FMOVQ 416(R9), F7
+	FMOVQ 432(R9), F8
+	FMOVQ 448(R9), F9
 	SUBS $8, R8, R8
 	BLT single
 
 	PCALIGN $16
 unrolled:
 	FLDPQ.P 32(R1), (F10, F11)
-	WORD $0x4ea1f54c // fmin v12.4s, v10.4s, v1.4s
-	WORD $0x4ea1f56d // fmin v13.4s, v11.4s, v1.4s
-	WORD $0x4e22f58c // fmax v12.4s, v12.4s, v2.4s
-	WORD $0x4e22f5ad // fmax v13.4s, v13.4s, v2.4s
-	WORD $0x4ea31c6e // mov v14.16b, v3.16b
-	WORD $0x4e24cd8e // fmla v14.4s, v12.4s, v4.4s
-	WORD $0x4ea31c6f // mov v15.16b, v3.16b
-	WORD $0x4e24cdaf // fmla v15.4s, v13.4s, v4.4s
-	WORD $0x4ea3d5d0 // fsub v16.4s, v14.4s, v3.4s
-	WORD $0x4ea3d5f1 // fsub v17.4s, v15.4s, v3.4s
+	WORD $0x4ea2f54c // fmin v12.4s, v10.4s, v2.4s
+	WORD $0x4ea2f56d // fmin v13.4s, v11.4s, v2.4s
+	WORD $0x4e23f58c // fmax v12.4s, v12.4s, v3.4s
+	WORD $0x4e23f5ad // fmax v13.4s, v13.4s, v3.4s
+	WORD $0x4ea41c8e // mov v14.16b, v4.16b
+	WORD $0x4e25cd8e // fmla v14.4s, v12.4s, v5.4s
+	WORD $0x4ea41c8f // mov v15.16b, v4.16b
+	WORD $0x4e25cdaf // fmla v15.4s, v13.4s, v5.4s
+	WORD $0x4ea4d5d0 // fsub v16.4s, v14.4s, v4.4s
+	WORD $0x4ea4d5f1 // fsub v17.4s, v15.4s, v4.4s
 	WORD $0x4eac1d92 // mov v18.16b, v12.16b
-	WORD $0x4ea5ce12 // fmls v18.4s, v16.4s, v5.4s
-	WORD $0x4ead1db3 // mov v19.16b, v13.16b
-	WORD $0x4ea5ce33 // fmls v19.4s, v17.4s, v5.4s
 	WORD $0x4ea6ce12 // fmls v18.4s, v16.4s, v6.4s
+	WORD $0x4ead1db3 // mov v19.16b, v13.16b
 	WORD $0x4ea6ce33 // fmls v19.4s, v17.4s, v6.4s
+	WORD $0x4ea7ce12 // fmls v18.4s, v16.4s, v7.4s
+	WORD $0x4ea7ce33 // fmls v19.4s, v17.4s, v7.4s
 	WORD $0x6e32de50 // fmul v16.4s, v18.4s, v18.4s
 	WORD $0x6e33de71 // fmul v17.4s, v19.4s, v19.4s
 	FMOVQ 480(R9), F20
-	WORD $0x4e32ccf4 // fmla v20.4s, v7.4s, v18.4s
+	WORD $0x4e32cd14 // fmla v20.4s, v8.4s, v18.4s
 	FMOVQ 480(R9), F21
-	WORD $0x4e33ccf5 // fmla v21.4s, v7.4s, v19.4s
+	WORD $0x4e33cd15 // fmla v21.4s, v8.4s, v19.4s
 	FMOVQ 496(R9), F22
 	WORD $0x4e32ce96 // fmla v22.4s, v20.4s, v18.4s
 	FMOVQ 496(R9), F20
@@ -7539,91 +7673,80 @@ unrolled:
 	WORD $0x4e33ced5 // fmla v21.4s, v22.4s, v19.4s
 	WORD $0x4e34ce12 // fmla v18.4s, v16.4s, v20.4s
 	WORD $0x4e35ce33 // fmla v19.4s, v17.4s, v21.4s
-	WORD $0x6eace510 // fcmgt v16.4s, v8.4s, v12.4s
-	WORD $0x6eade511 // fcmgt v17.4s, v8.4s, v13.4s
-	WORD $0x4e291e14 // and v20.16b, v16.16b, v9.16b
-	WORD $0x4e291e35 // and v21.16b, v17.16b, v9.16b
-	WORD $0x4e34d5ce // fadd v14.4s, v14.4s, v20.4s
-	WORD $0x4e35d5ef // fadd v15.4s, v15.4s, v21.4s
 	WORD $0x4f3755ce // shl v14.4s, v14.4s, #23
 	WORD $0x4f3755ef // shl v15.4s, v15.4s, #23
-	FMOVQ 2176(R9), F20
-	WORD $0x6ef01c14 // bif v20.16b, v0.16b, v16.16b
-	FMOVQ 2176(R9), F16
-	WORD $0x6ef11c10 // bif v16.16b, v0.16b, v17.16b
-	WORD $0x6e32ddd1 // fmul v17.4s, v14.4s, v18.4s
-	WORD $0x6e33ddf2 // fmul v18.4s, v15.4s, v19.4s
-	WORD $0x4e31d5d3 // fadd v19.4s, v14.4s, v17.4s
-	WORD $0x4e32d5f5 // fadd v21.4s, v15.4s, v18.4s
-	WORD $0x4eaed66e // fsub v14.4s, v19.4s, v14.4s
-	WORD $0x4eafd6af // fsub v15.4s, v21.4s, v15.4s
-	WORD $0x4eaed62e // fsub v14.4s, v17.4s, v14.4s
-	WORD $0x4eafd64f // fsub v15.4s, v18.4s, v15.4s
-	WORD $0x6e34de71 // fmul v17.4s, v19.4s, v20.4s
-	WORD $0x6e30deb2 // fmul v18.4s, v21.4s, v16.4s
-	FMOVQ 448(R9), F22
-	WORD $0x6e36de37 // fmul v23.4s, v17.4s, v22.4s
-	WORD $0x6e36de56 // fmul v22.4s, v18.4s, v22.4s
-	WORD $0x6e37de78 // fmul v24.4s, v19.4s, v23.4s
-	WORD $0x6e36deb9 // fmul v25.4s, v21.4s, v22.4s
-	WORD $0x6ea0fb1a // fneg v26.4s, v24.4s
-	WORD $0x6ea0fb3b // fneg v27.4s, v25.4s
-	WORD $0x4e37ce7a // fmla v26.4s, v19.4s, v23.4s
-	WORD $0x4e36cebb // fmla v27.4s, v21.4s, v22.4s
-	WORD $0x4e38d676 // fadd v22.4s, v19.4s, v24.4s
-	WORD $0x4e39d6b7 // fadd v23.4s, v21.4s, v25.4s
-	WORD $0x4eb3d6dc // fsub v28.4s, v22.4s, v19.4s
-	WORD $0x4eb5d6fd // fsub v29.4s, v23.4s, v21.4s
-	WORD $0x4ebcd6de // fsub v30.4s, v22.4s, v28.4s
-	WORD $0x4ebdd6ff // fsub v31.4s, v23.4s, v29.4s
-	WORD $0x4ebed673 // fsub v19.4s, v19.4s, v30.4s
-	WORD $0x4ebfd6b5 // fsub v21.4s, v21.4s, v31.4s
-	WORD $0x4ebcd718 // fsub v24.4s, v24.4s, v28.4s
-	WORD $0x4ebdd739 // fsub v25.4s, v25.4s, v29.4s
-	WORD $0x4e38d673 // fadd v19.4s, v19.4s, v24.4s
-	WORD $0x4e39d6b5 // fadd v21.4s, v21.4s, v25.4s
-	WORD $0x4e3ad673 // fadd v19.4s, v19.4s, v26.4s
-	WORD $0x4e3bd6b5 // fadd v21.4s, v21.4s, v27.4s
-	WORD $0x4e31cdce // fmla v14.4s, v14.4s, v17.4s
-	WORD $0x4e32cdef // fmla v15.4s, v15.4s, v18.4s
-	WORD $0x4e2ed66e // fadd v14.4s, v19.4s, v14.4s
+	WORD $0x6e32ddd0 // fmul v16.4s, v14.4s, v18.4s
+	WORD $0x6e33ddf1 // fmul v17.4s, v15.4s, v19.4s
+	WORD $0x4e30d5d2 // fadd v18.4s, v14.4s, v16.4s
+	WORD $0x4e31d5f3 // fadd v19.4s, v15.4s, v17.4s
+	WORD $0x4eaed64e // fsub v14.4s, v18.4s, v14.4s
+	WORD $0x4eafd66f // fsub v15.4s, v19.4s, v15.4s
+	WORD $0x4eaed60e // fsub v14.4s, v16.4s, v14.4s
+	WORD $0x4eafd62f // fsub v15.4s, v17.4s, v15.4s
+	WORD $0x6e20de50 // fmul v16.4s, v18.4s, v0.4s
+	WORD $0x6e20de71 // fmul v17.4s, v19.4s, v0.4s
+	WORD $0x6e29de14 // fmul v20.4s, v16.4s, v9.4s
+	WORD $0x6e29de35 // fmul v21.4s, v17.4s, v9.4s
+	WORD $0x6e34de56 // fmul v22.4s, v18.4s, v20.4s
+	WORD $0x6e35de77 // fmul v23.4s, v19.4s, v21.4s
+	WORD $0x6ea0fad8 // fneg v24.4s, v22.4s
+	WORD $0x6ea0faf9 // fneg v25.4s, v23.4s
+	WORD $0x4e34ce58 // fmla v24.4s, v18.4s, v20.4s
+	WORD $0x4e35ce79 // fmla v25.4s, v19.4s, v21.4s
+	WORD $0x4e36d654 // fadd v20.4s, v18.4s, v22.4s
+	WORD $0x4e37d675 // fadd v21.4s, v19.4s, v23.4s
+	WORD $0x4eb2d69a // fsub v26.4s, v20.4s, v18.4s
+	WORD $0x4eb3d6bb // fsub v27.4s, v21.4s, v19.4s
+	WORD $0x4ebad69c // fsub v28.4s, v20.4s, v26.4s
+	WORD $0x4ebbd6bd // fsub v29.4s, v21.4s, v27.4s
+	WORD $0x4ebcd652 // fsub v18.4s, v18.4s, v28.4s
+	WORD $0x4ebdd673 // fsub v19.4s, v19.4s, v29.4s
+	WORD $0x4ebad6d6 // fsub v22.4s, v22.4s, v26.4s
+	WORD $0x4ebbd6f7 // fsub v23.4s, v23.4s, v27.4s
+	WORD $0x4e36d652 // fadd v18.4s, v18.4s, v22.4s
+	WORD $0x4e37d673 // fadd v19.4s, v19.4s, v23.4s
+	WORD $0x4e38d652 // fadd v18.4s, v18.4s, v24.4s
+	WORD $0x4e39d673 // fadd v19.4s, v19.4s, v25.4s
+	WORD $0x4e30cdce // fmla v14.4s, v14.4s, v16.4s
+	WORD $0x4e31cdef // fmla v15.4s, v15.4s, v17.4s
+	WORD $0x4e2ed64e // fadd v14.4s, v18.4s, v14.4s
+	WORD $0x4e2fd66f // fadd v15.4s, v19.4s, v15.4s
+	WORD $0x6e20de90 // fmul v16.4s, v20.4s, v0.4s
+	WORD $0x6e20deb1 // fmul v17.4s, v21.4s, v0.4s
+	WORD $0x4e21d612 // fadd v18.4s, v16.4s, v1.4s
+	WORD $0x4e21d633 // fadd v19.4s, v17.4s, v1.4s
+	WORD $0x4eb0d656 // fsub v22.4s, v18.4s, v16.4s
+	WORD $0x4eb1d677 // fsub v23.4s, v19.4s, v17.4s
+	WORD $0x4eb6d658 // fsub v24.4s, v18.4s, v22.4s
+	WORD $0x4eb7d679 // fsub v25.4s, v19.4s, v23.4s
+	WORD $0x4eb8d610 // fsub v16.4s, v16.4s, v24.4s
+	WORD $0x4eb9d631 // fsub v17.4s, v17.4s, v25.4s
+	WORD $0x4eb6d436 // fsub v22.4s, v1.4s, v22.4s
+	WORD $0x4eb7d437 // fsub v23.4s, v1.4s, v23.4s
+	WORD $0x4e36d610 // fadd v16.4s, v16.4s, v22.4s
+	WORD $0x4e37d631 // fadd v17.4s, v17.4s, v23.4s
+	WORD $0x4e20cdd0 // fmla v16.4s, v14.4s, v0.4s
+	WORD $0x4e20cdf1 // fmla v17.4s, v15.4s, v0.4s
+	WORD $0x6e32fc36 // fdiv v22.4s, v1.4s, v18.4s
+	WORD $0x6e33fc37 // fdiv v23.4s, v1.4s, v19.4s
+	WORD $0x6e36de98 // fmul v24.4s, v20.4s, v22.4s
+	WORD $0x6e37deb9 // fmul v25.4s, v21.4s, v23.4s
+	WORD $0x4eb2cf14 // fmls v20.4s, v24.4s, v18.4s
+	WORD $0x4eb3cf35 // fmls v21.4s, v25.4s, v19.4s
+	WORD $0x4eb0cf0e // fmls v14.4s, v24.4s, v16.4s
+	WORD $0x4eb1cf2f // fmls v15.4s, v25.4s, v17.4s
+	WORD $0x4e2ed68e // fadd v14.4s, v20.4s, v14.4s
 	WORD $0x4e2fd6af // fadd v15.4s, v21.4s, v15.4s
-	WORD $0x6e34ded1 // fmul v17.4s, v22.4s, v20.4s
-	WORD $0x6e30def2 // fmul v18.4s, v23.4s, v16.4s
-	WORD $0x4e20d633 // fadd v19.4s, v17.4s, v0.4s
-	WORD $0x4e20d655 // fadd v21.4s, v18.4s, v0.4s
-	WORD $0x4eb1d678 // fsub v24.4s, v19.4s, v17.4s
-	WORD $0x4eb2d6b9 // fsub v25.4s, v21.4s, v18.4s
-	WORD $0x4eb8d67a // fsub v26.4s, v19.4s, v24.4s
-	WORD $0x4eb9d6bb // fsub v27.4s, v21.4s, v25.4s
-	WORD $0x4ebad631 // fsub v17.4s, v17.4s, v26.4s
-	WORD $0x4ebbd652 // fsub v18.4s, v18.4s, v27.4s
-	WORD $0x4eb8d418 // fsub v24.4s, v0.4s, v24.4s
-	WORD $0x4eb9d419 // fsub v25.4s, v0.4s, v25.4s
-	WORD $0x4e38d631 // fadd v17.4s, v17.4s, v24.4s
-	WORD $0x4e39d652 // fadd v18.4s, v18.4s, v25.4s
-	WORD $0x4e34cdd1 // fmla v17.4s, v14.4s, v20.4s
-	WORD $0x4e30cdf2 // fmla v18.4s, v15.4s, v16.4s
-	WORD $0x6e33fc18 // fdiv v24.4s, v0.4s, v19.4s
-	WORD $0x6e35fc19 // fdiv v25.4s, v0.4s, v21.4s
-	WORD $0x6e38deda // fmul v26.4s, v22.4s, v24.4s
-	WORD $0x6e39defb // fmul v27.4s, v23.4s, v25.4s
-	WORD $0x4eb3cf56 // fmls v22.4s, v26.4s, v19.4s
-	WORD $0x4eb5cf77 // fmls v23.4s, v27.4s, v21.4s
-	WORD $0x4eb1cf4e // fmls v14.4s, v26.4s, v17.4s
-	WORD $0x4eb2cf6f // fmls v15.4s, v27.4s, v18.4s
-	WORD $0x4e2ed6ce // fadd v14.4s, v22.4s, v14.4s
-	WORD $0x4e2fd6ef // fadd v15.4s, v23.4s, v15.4s
-	WORD $0x6e38ddce // fmul v14.4s, v14.4s, v24.4s
-	WORD $0x6e39ddef // fmul v15.4s, v15.4s, v25.4s
+	WORD $0x6e36ddce // fmul v14.4s, v14.4s, v22.4s
+	WORD $0x6e37ddef // fmul v15.4s, v15.4s, v23.4s
 	WORD $0x6e2edd8e // fmul v14.4s, v12.4s, v14.4s
 	WORD $0x6e2fddaf // fmul v15.4s, v13.4s, v15.4s
-	WORD $0x4e3acd8e // fmla v14.4s, v12.4s, v26.4s
-	WORD $0x4e3bcdaf // fmla v15.4s, v13.4s, v27.4s
-	WORD $0x6e34ddcc // fmul v12.4s, v14.4s, v20.4s
-	WORD $0x6e30dded // fmul v13.4s, v15.4s, v16.4s
-	WORD $0x6ea1e54e // fcmgt v14.4s, v10.4s, v1.4s
-	WORD $0x6ea1e56f // fcmgt v15.4s, v11.4s, v1.4s
+	WORD $0x4e38cd8e // fmla v14.4s, v12.4s, v24.4s
+	WORD $0x4e39cdaf // fmla v15.4s, v13.4s, v25.4s
+	WORD $0x6e20ddcc // fmul v12.4s, v14.4s, v0.4s
+	WORD $0x6e20dded // fmul v13.4s, v15.4s, v0.4s
+	WORD $0x6ea2e54e // fcmgt v14.4s, v10.4s, v2.4s
+	WORD $0x6ea2e56f // fcmgt v15.4s, v11.4s, v2.4s
 	WORD $0x6eae1d4c // bit v12.16b, v10.16b, v14.16b
 	WORD $0x6eaf1d6d // bit v13.16b, v11.16b, v15.16b
 	FSTPQ.P (F12, F13), 32(R0)
@@ -7637,17 +7760,17 @@ single:
 	PCALIGN $16
 vector:
 	FMOVQ.P 16(R1), F10
-	WORD $0x4ea1f54b // fmin v11.4s, v10.4s, v1.4s
-	WORD $0x4e22f56b // fmax v11.4s, v11.4s, v2.4s
-	WORD $0x4ea31c6c // mov v12.16b, v3.16b
-	WORD $0x4e24cd6c // fmla v12.4s, v11.4s, v4.4s
-	WORD $0x4ea3d58d // fsub v13.4s, v12.4s, v3.4s
+	WORD $0x4ea2f54b // fmin v11.4s, v10.4s, v2.4s
+	WORD $0x4e23f56b // fmax v11.4s, v11.4s, v3.4s
+	WORD $0x4ea41c8c // mov v12.16b, v4.16b
+	WORD $0x4e25cd6c // fmla v12.4s, v11.4s, v5.4s
+	WORD $0x4ea4d58d // fsub v13.4s, v12.4s, v4.4s
 	WORD $0x4eab1d6e // mov v14.16b, v11.16b
-	WORD $0x4ea5cdae // fmls v14.4s, v13.4s, v5.4s
 	WORD $0x4ea6cdae // fmls v14.4s, v13.4s, v6.4s
+	WORD $0x4ea7cdae // fmls v14.4s, v13.4s, v7.4s
 	WORD $0x6e2eddcd // fmul v13.4s, v14.4s, v14.4s
 	FMOVQ 480(R9), F15
-	WORD $0x4e2eccef // fmla v15.4s, v7.4s, v14.4s
+	WORD $0x4e2ecd0f // fmla v15.4s, v8.4s, v14.4s
 	FMOVQ 496(R9), F16
 	WORD $0x4e2ecdf0 // fmla v16.4s, v15.4s, v14.4s
 	FMOVQ 512(R9), F15
@@ -7655,49 +7778,43 @@ vector:
 	FMOVQ 528(R9), F16
 	WORD $0x4e2ecdf0 // fmla v16.4s, v15.4s, v14.4s
 	WORD $0x4e30cdae // fmla v14.4s, v13.4s, v16.4s
-	WORD $0x6eabe50d // fcmgt v13.4s, v8.4s, v11.4s
-	WORD $0x4e291daf // and v15.16b, v13.16b, v9.16b
-	WORD $0x4e2fd58c // fadd v12.4s, v12.4s, v15.4s
 	WORD $0x4f37558c // shl v12.4s, v12.4s, #23
-	FMOVQ 2176(R9), F15
-	WORD $0x6eed1c0f // bif v15.16b, v0.16b, v13.16b
 	WORD $0x6e2edd8d // fmul v13.4s, v12.4s, v14.4s
 	WORD $0x4e2dd58e // fadd v14.4s, v12.4s, v13.4s
 	WORD $0x4eacd5cc // fsub v12.4s, v14.4s, v12.4s
 	WORD $0x4eacd5ac // fsub v12.4s, v13.4s, v12.4s
-	WORD $0x6e2fddcd // fmul v13.4s, v14.4s, v15.4s
-	FMOVQ 448(R9), F16
-	WORD $0x6e30ddb0 // fmul v16.4s, v13.4s, v16.4s
-	WORD $0x6e30ddd1 // fmul v17.4s, v14.4s, v16.4s
-	WORD $0x6ea0fa32 // fneg v18.4s, v17.4s
-	WORD $0x4e30cdd2 // fmla v18.4s, v14.4s, v16.4s
-	WORD $0x4e31d5d0 // fadd v16.4s, v14.4s, v17.4s
-	WORD $0x4eaed613 // fsub v19.4s, v16.4s, v14.4s
-	WORD $0x4eb3d614 // fsub v20.4s, v16.4s, v19.4s
-	WORD $0x4eb4d5ce // fsub v14.4s, v14.4s, v20.4s
-	WORD $0x4eb3d631 // fsub v17.4s, v17.4s, v19.4s
+	WORD $0x6e20ddcd // fmul v13.4s, v14.4s, v0.4s
+	WORD $0x6e29ddaf // fmul v15.4s, v13.4s, v9.4s
+	WORD $0x6e2fddd0 // fmul v16.4s, v14.4s, v15.4s
+	WORD $0x6ea0fa11 // fneg v17.4s, v16.4s
+	WORD $0x4e2fcdd1 // fmla v17.4s, v14.4s, v15.4s
+	WORD $0x4e30d5cf // fadd v15.4s, v14.4s, v16.4s
+	WORD $0x4eaed5f2 // fsub v18.4s, v15.4s, v14.4s
+	WORD $0x4eb2d5f3 // fsub v19.4s, v15.4s, v18.4s
+	WORD $0x4eb3d5ce // fsub v14.4s, v14.4s, v19.4s
+	WORD $0x4eb2d610 // fsub v16.4s, v16.4s, v18.4s
+	WORD $0x4e30d5ce // fadd v14.4s, v14.4s, v16.4s
 	WORD $0x4e31d5ce // fadd v14.4s, v14.4s, v17.4s
-	WORD $0x4e32d5ce // fadd v14.4s, v14.4s, v18.4s
 	WORD $0x4e2dcd8c // fmla v12.4s, v12.4s, v13.4s
 	WORD $0x4e2cd5cc // fadd v12.4s, v14.4s, v12.4s
-	WORD $0x6e2fde0d // fmul v13.4s, v16.4s, v15.4s
-	WORD $0x4e20d5ae // fadd v14.4s, v13.4s, v0.4s
-	WORD $0x4eadd5d1 // fsub v17.4s, v14.4s, v13.4s
-	WORD $0x4eb1d5d2 // fsub v18.4s, v14.4s, v17.4s
-	WORD $0x4eb2d5ad // fsub v13.4s, v13.4s, v18.4s
-	WORD $0x4eb1d411 // fsub v17.4s, v0.4s, v17.4s
-	WORD $0x4e31d5ad // fadd v13.4s, v13.4s, v17.4s
-	WORD $0x4e2fcd8d // fmla v13.4s, v12.4s, v15.4s
-	WORD $0x6e2efc11 // fdiv v17.4s, v0.4s, v14.4s
-	WORD $0x6e31de12 // fmul v18.4s, v16.4s, v17.4s
-	WORD $0x4eaece50 // fmls v16.4s, v18.4s, v14.4s
-	WORD $0x4eadce4c // fmls v12.4s, v18.4s, v13.4s
-	WORD $0x4e2cd60c // fadd v12.4s, v16.4s, v12.4s
-	WORD $0x6e31dd8c // fmul v12.4s, v12.4s, v17.4s
+	WORD $0x6e20dded // fmul v13.4s, v15.4s, v0.4s
+	WORD $0x4e21d5ae // fadd v14.4s, v13.4s, v1.4s
+	WORD $0x4eadd5d0 // fsub v16.4s, v14.4s, v13.4s
+	WORD $0x4eb0d5d1 // fsub v17.4s, v14.4s, v16.4s
+	WORD $0x4eb1d5ad // fsub v13.4s, v13.4s, v17.4s
+	WORD $0x4eb0d430 // fsub v16.4s, v1.4s, v16.4s
+	WORD $0x4e30d5ad // fadd v13.4s, v13.4s, v16.4s
+	WORD $0x4e20cd8d // fmla v13.4s, v12.4s, v0.4s
+	WORD $0x6e2efc30 // fdiv v16.4s, v1.4s, v14.4s
+	WORD $0x6e30ddf1 // fmul v17.4s, v15.4s, v16.4s
+	WORD $0x4eaece2f // fmls v15.4s, v17.4s, v14.4s
+	WORD $0x4eadce2c // fmls v12.4s, v17.4s, v13.4s
+	WORD $0x4e2cd5ec // fadd v12.4s, v15.4s, v12.4s
+	WORD $0x6e30dd8c // fmul v12.4s, v12.4s, v16.4s
 	WORD $0x6e2cdd6c // fmul v12.4s, v11.4s, v12.4s
-	WORD $0x4e32cd6c // fmla v12.4s, v11.4s, v18.4s
-	WORD $0x6e2fdd8b // fmul v11.4s, v12.4s, v15.4s
-	WORD $0x6ea1e54c // fcmgt v12.4s, v10.4s, v1.4s
+	WORD $0x4e31cd6c // fmla v12.4s, v11.4s, v17.4s
+	WORD $0x6e20dd8b // fmul v11.4s, v12.4s, v0.4s
+	WORD $0x6ea2e54c // fcmgt v12.4s, v10.4s, v2.4s
 	WORD $0x6eac1d4b // bit v11.16b, v10.16b, v12.16b
 	FMOVQ.P F11, 16(R0)
 	SUBS $4, R8, R8
@@ -7715,17 +7832,17 @@ few:
 load1:
 	FMOVS (R1), F10
 loaded:
-	WORD $0x4ea1f54b // fmin v11.4s, v10.4s, v1.4s
-	WORD $0x4e22f56b // fmax v11.4s, v11.4s, v2.4s
-	WORD $0x4ea31c6c // mov v12.16b, v3.16b
-	WORD $0x4e24cd6c // fmla v12.4s, v11.4s, v4.4s
-	WORD $0x4ea3d58d // fsub v13.4s, v12.4s, v3.4s
+	WORD $0x4ea2f54b // fmin v11.4s, v10.4s, v2.4s
+	WORD $0x4e23f56b // fmax v11.4s, v11.4s, v3.4s
+	WORD $0x4ea41c8c // mov v12.16b, v4.16b
+	WORD $0x4e25cd6c // fmla v12.4s, v11.4s, v5.4s
+	WORD $0x4ea4d58d // fsub v13.4s, v12.4s, v4.4s
 	WORD $0x4eab1d6e // mov v14.16b, v11.16b
-	WORD $0x4ea5cdae // fmls v14.4s, v13.4s, v5.4s
 	WORD $0x4ea6cdae // fmls v14.4s, v13.4s, v6.4s
+	WORD $0x4ea7cdae // fmls v14.4s, v13.4s, v7.4s
 	WORD $0x6e2eddcd // fmul v13.4s, v14.4s, v14.4s
 	FMOVQ 480(R9), F15
-	WORD $0x4e2eccef // fmla v15.4s, v7.4s, v14.4s
+	WORD $0x4e2ecd0f // fmla v15.4s, v8.4s, v14.4s
 	FMOVQ 496(R9), F16
 	WORD $0x4e2ecdf0 // fmla v16.4s, v15.4s, v14.4s
 	FMOVQ 512(R9), F15
@@ -7733,49 +7850,43 @@ loaded:
 	FMOVQ 528(R9), F16
 	WORD $0x4e2ecdf0 // fmla v16.4s, v15.4s, v14.4s
 	WORD $0x4e30cdae // fmla v14.4s, v13.4s, v16.4s
-	WORD $0x6eabe50d // fcmgt v13.4s, v8.4s, v11.4s
-	WORD $0x4e291daf // and v15.16b, v13.16b, v9.16b
-	WORD $0x4e2fd58c // fadd v12.4s, v12.4s, v15.4s
 	WORD $0x4f37558c // shl v12.4s, v12.4s, #23
-	FMOVQ 2176(R9), F15
-	WORD $0x6eed1c0f // bif v15.16b, v0.16b, v13.16b
 	WORD $0x6e2edd8d // fmul v13.4s, v12.4s, v14.4s
 	WORD $0x4e2dd58e // fadd v14.4s, v12.4s, v13.4s
 	WORD $0x4eacd5cc // fsub v12.4s, v14.4s, v12.4s
 	WORD $0x4eacd5ac // fsub v12.4s, v13.4s, v12.4s
-	WORD $0x6e2fddcd // fmul v13.4s, v14.4s, v15.4s
-	FMOVQ 448(R9), F16
-	WORD $0x6e30ddb0 // fmul v16.4s, v13.4s, v16.4s
-	WORD $0x6e30ddd1 // fmul v17.4s, v14.4s, v16.4s
-	WORD $0x6ea0fa32 // fneg v18.4s, v17.4s
-	WORD $0x4e30cdd2 // fmla v18.4s, v14.4s, v16.4s
-	WORD $0x4e31d5d0 // fadd v16.4s, v14.4s, v17.4s
-	WORD $0x4eaed613 // fsub v19.4s, v16.4s, v14.4s
-	WORD $0x4eb3d614 // fsub v20.4s, v16.4s, v19.4s
-	WORD $0x4eb4d5ce // fsub v14.4s, v14.4s, v20.4s
-	WORD $0x4eb3d631 // fsub v17.4s, v17.4s, v19.4s
+	WORD $0x6e20ddcd // fmul v13.4s, v14.4s, v0.4s
+	WORD $0x6e29ddaf // fmul v15.4s, v13.4s, v9.4s
+	WORD $0x6e2fddd0 // fmul v16.4s, v14.4s, v15.4s
+	WORD $0x6ea0fa11 // fneg v17.4s, v16.4s
+	WORD $0x4e2fcdd1 // fmla v17.4s, v14.4s, v15.4s
+	WORD $0x4e30d5cf // fadd v15.4s, v14.4s, v16.4s
+	WORD $0x4eaed5f2 // fsub v18.4s, v15.4s, v14.4s
+	WORD $0x4eb2d5f3 // fsub v19.4s, v15.4s, v18.4s
+	WORD $0x4eb3d5ce // fsub v14.4s, v14.4s, v19.4s
+	WORD $0x4eb2d610 // fsub v16.4s, v16.4s, v18.4s
+	WORD $0x4e30d5ce // fadd v14.4s, v14.4s, v16.4s
 	WORD $0x4e31d5ce // fadd v14.4s, v14.4s, v17.4s
-	WORD $0x4e32d5ce // fadd v14.4s, v14.4s, v18.4s
 	WORD $0x4e2dcd8c // fmla v12.4s, v12.4s, v13.4s
 	WORD $0x4e2cd5cc // fadd v12.4s, v14.4s, v12.4s
-	WORD $0x6e2fde0d // fmul v13.4s, v16.4s, v15.4s
-	WORD $0x4e20d5ae // fadd v14.4s, v13.4s, v0.4s
-	WORD $0x4eadd5d1 // fsub v17.4s, v14.4s, v13.4s
-	WORD $0x4eb1d5d2 // fsub v18.4s, v14.4s, v17.4s
-	WORD $0x4eb2d5ad // fsub v13.4s, v13.4s, v18.4s
-	WORD $0x4eb1d411 // fsub v17.4s, v0.4s, v17.4s
-	WORD $0x4e31d5ad // fadd v13.4s, v13.4s, v17.4s
-	WORD $0x4e2fcd8d // fmla v13.4s, v12.4s, v15.4s
-	WORD $0x6e2efc11 // fdiv v17.4s, v0.4s, v14.4s
-	WORD $0x6e31de12 // fmul v18.4s, v16.4s, v17.4s
-	WORD $0x4eaece50 // fmls v16.4s, v18.4s, v14.4s
-	WORD $0x4eadce4c // fmls v12.4s, v18.4s, v13.4s
-	WORD $0x4e2cd60c // fadd v12.4s, v16.4s, v12.4s
-	WORD $0x6e31dd8c // fmul v12.4s, v12.4s, v17.4s
+	WORD $0x6e20dded // fmul v13.4s, v15.4s, v0.4s
+	WORD $0x4e21d5ae // fadd v14.4s, v13.4s, v1.4s
+	WORD $0x4eadd5d0 // fsub v16.4s, v14.4s, v13.4s
+	WORD $0x4eb0d5d1 // fsub v17.4s, v14.4s, v16.4s
+	WORD $0x4eb1d5ad // fsub v13.4s, v13.4s, v17.4s
+	WORD $0x4eb0d430 // fsub v16.4s, v1.4s, v16.4s
+	WORD $0x4e30d5ad // fadd v13.4s, v13.4s, v16.4s
+	WORD $0x4e20cd8d // fmla v13.4s, v12.4s, v0.4s
+	WORD $0x6e2efc30 // fdiv v16.4s, v1.4s, v14.4s
+	WORD $0x6e30ddf1 // fmul v17.4s, v15.4s, v16.4s
+	WORD $0x4eaece2f // fmls v15.4s, v17.4s, v14.4s
+	WORD $0x4eadce2c // fmls v12.4s, v17.4s, v13.4s
+	WORD $0x4e2cd5ec // fadd v12.4s, v15.4s, v12.4s
+	WORD $0x6e30dd8c // fmul v12.4s, v12.4s, v16.4s
 	WORD $0x6e2cdd6c // fmul v12.4s, v11.4s, v12.4s
-	WORD $0x4e32cd6c // fmla v12.4s, v11.4s, v18.4s
-	WORD $0x6e2fdd8b // fmul v11.4s, v12.4s, v15.4s
-	WORD $0x6ea1e54c // fcmgt v12.4s, v10.4s, v1.4s
+	WORD $0x4e31cd6c // fmla v12.4s, v11.4s, v17.4s
+	WORD $0x6e20dd8b // fmul v11.4s, v12.4s, v0.4s
+	WORD $0x6ea2e54c // fcmgt v12.4s, v10.4s, v2.4s
 	WORD $0x6eac1d4b // bit v11.16b, v10.16b, v12.16b
 	TBZ $1, R8, store1
 	FMOVD F11, (R0)
@@ -7796,141 +7907,129 @@ TEXT ·softplusNEON(SB), NOSPLIT, $0-24
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 2128(R9), F0
+	FMOVQ 2176(R9), F0
 	FMOVQ 0(R9), F1
 	FMOVQ 160(R9), F2
-	FMOVQ 176(R9), F3
+	FMOVQ 2304(R9), F3
 	FMOVQ 384(R9), F4
 	FMOVQ 400(R9), F5
 	FMOVQ 416(R9), F6
 	FMOVQ 432(R9), F7
-	FMOVQ 2304(R9), F8
-	FMOVQ 2176(R9), F9
-	FMOVQ 16(R9), F10
-	FMOVQ 32(R9), F11
-	FMOVQ 1296(R9), F12
-	FMOVQ 2960(R9), F13
+	FMOVQ 32(R9), F8
+	FMOVQ 2128(R9), F9
+	FMOVQ 1296(R9), F10
+	FMOVQ 2960(R9), F11
 	SUBS $8, R8, R8
 	BLT single
 
 	PCALIGN $16
 unrolled:
-	FLDPQ.P 32(R1), (F14, F15)
-	WORD $0x4ea11dd0 // orr v16.16b, v14.16b, v1.16b
-	WORD $0x4ea11df1 // orr v17.16b, v15.16b, v1.16b
-	WORD $0x4e22f610 // fmax v16.4s, v16.4s, v2.4s
-	WORD $0x4e22f631 // fmax v17.4s, v17.4s, v2.4s
-	WORD $0x4ea31c72 // mov v18.16b, v3.16b
-	WORD $0x4e24ce12 // fmla v18.4s, v16.4s, v4.4s
-	WORD $0x4ea31c73 // mov v19.16b, v3.16b
-	WORD $0x4e24ce33 // fmla v19.4s, v17.4s, v4.4s
-	WORD $0x4ea3d654 // fsub v20.4s, v18.4s, v3.4s
-	WORD $0x4ea3d675 // fsub v21.4s, v19.4s, v3.4s
-	WORD $0x4eb01e16 // mov v22.16b, v16.16b
-	WORD $0x4ea5ce96 // fmls v22.4s, v20.4s, v5.4s
-	WORD $0x4eb11e37 // mov v23.16b, v17.16b
-	WORD $0x4ea5ceb7 // fmls v23.4s, v21.4s, v5.4s
-	WORD $0x4ea6ce96 // fmls v22.4s, v20.4s, v6.4s
-	WORD $0x4ea6ceb7 // fmls v23.4s, v21.4s, v6.4s
-	WORD $0x6e36ded4 // fmul v20.4s, v22.4s, v22.4s
-	WORD $0x6e37def5 // fmul v21.4s, v23.4s, v23.4s
-	FMOVQ 480(R9), F24
-	WORD $0x4e36ccf8 // fmla v24.4s, v7.4s, v22.4s
-	FMOVQ 480(R9), F25
-	WORD $0x4e37ccf9 // fmla v25.4s, v7.4s, v23.4s
-	FMOVQ 496(R9), F26
-	WORD $0x4e36cf1a // fmla v26.4s, v24.4s, v22.4s
-	FMOVQ 496(R9), F24
-	WORD $0x4e37cf38 // fmla v24.4s, v25.4s, v23.4s
-	FMOVQ 512(R9), F25
-	WORD $0x4e36cf59 // fmla v25.4s, v26.4s, v22.4s
-	FMOVQ 512(R9), F26
-	WORD $0x4e37cf1a // fmla v26.4s, v24.4s, v23.4s
-	FMOVQ 528(R9), F24
-	WORD $0x4e36cf38 // fmla v24.4s, v25.4s, v22.4s
-	FMOVQ 528(R9), F25
-	WORD $0x4e37cf59 // fmla v25.4s, v26.4s, v23.4s
-	WORD $0x4e38ce96 // fmla v22.4s, v20.4s, v24.4s
-	WORD $0x4e39ceb7 // fmla v23.4s, v21.4s, v25.4s
-	WORD $0x6eb0e510 // fcmgt v16.4s, v8.4s, v16.4s
-	WORD $0x6eb1e511 // fcmgt v17.4s, v8.4s, v17.4s
-	WORD $0x4e201e14 // and v20.16b, v16.16b, v0.16b
-	WORD $0x4e201e35 // and v21.16b, v17.16b, v0.16b
-	WORD $0x4e34d652 // fadd v18.4s, v18.4s, v20.4s
-	WORD $0x4e35d673 // fadd v19.4s, v19.4s, v21.4s
-	WORD $0x4f375652 // shl v18.4s, v18.4s, #23
-	WORD $0x4f375673 // shl v19.4s, v19.4s, #23
-	WORD $0x6e6a1d30 // bsl v16.16b, v9.16b, v10.16b
-	WORD $0x6e6a1d31 // bsl v17.16b, v9.16b, v10.16b
-	WORD $0x6e36de54 // fmul v20.4s, v18.4s, v22.4s
-	WORD $0x6e37de75 // fmul v21.4s, v19.4s, v23.4s
-	WORD $0x4e34d656 // fadd v22.4s, v18.4s, v20.4s
-	WORD $0x4e35d677 // fadd v23.4s, v19.4s, v21.4s
-	WORD $0x4eb2d6d2 // fsub v18.4s, v22.4s, v18.4s
-	WORD $0x4eb3d6f3 // fsub v19.4s, v23.4s, v19.4s
-	WORD $0x4eb2d692 // fsub v18.4s, v20.4s, v18.4s
-	WORD $0x4eb3d6b3 // fsub v19.4s, v21.4s, v19.4s
-	WORD $0x6e30ded4 // fmul v20.4s, v22.4s, v16.4s
-	WORD $0x6e31def5 // fmul v21.4s, v23.4s, v17.4s
-	WORD $0x4e2bf5ce // fmax v14.4s, v14.4s, v11.4s
-	WORD $0x4e2bf5ef // fmax v15.4s, v15.4s, v11.4s
-	WORD $0x4ea0f5d6 // fmin v22.4s, v14.4s, v0.4s
-	WORD $0x4ea0f5f7 // fmin v23.4s, v15.4s, v0.4s
-	WORD $0x4e36d698 // fadd v24.4s, v20.4s, v22.4s
-	WORD $0x4e37d6b9 // fadd v25.4s, v21.4s, v23.4s
-	WORD $0x4eb4d71a // fsub v26.4s, v24.4s, v20.4s
-	WORD $0x4eb5d73b // fsub v27.4s, v25.4s, v21.4s
-	WORD $0x4ebad6d6 // fsub v22.4s, v22.4s, v26.4s
-	WORD $0x4ebbd6f7 // fsub v23.4s, v23.4s, v27.4s
-	WORD $0x6e30de50 // fmul v16.4s, v18.4s, v16.4s
-	WORD $0x6e31de71 // fmul v17.4s, v19.4s, v17.4s
-	WORD $0x4eaa1d52 // mov v18.16b, v10.16b
-	WORD $0x4e2cce92 // fmla v18.4s, v20.4s, v12.4s
-	WORD $0x4eaa1d53 // mov v19.16b, v10.16b
-	WORD $0x4e2cceb3 // fmla v19.4s, v21.4s, v12.4s
-	WORD $0x4e32ce16 // fmla v22.4s, v16.4s, v18.4s
-	WORD $0x4e33ce37 // fmla v23.4s, v17.4s, v19.4s
-	WORD $0x6e34de90 // fmul v16.4s, v20.4s, v20.4s
-	WORD $0x6e35deb1 // fmul v17.4s, v21.4s, v21.4s
-	FMOVQ 2976(R9), F18
-	WORD $0x4e34cdb2 // fmla v18.4s, v13.4s, v20.4s
-	FMOVQ 2976(R9), F19
-	WORD $0x4e35cdb3 // fmla v19.4s, v13.4s, v21.4s
-	FMOVQ 2992(R9), F26
-	WORD $0x4e34ce5a // fmla v26.4s, v18.4s, v20.4s
-	FMOVQ 2992(R9), F18
-	WORD $0x4e35ce72 // fmla v18.4s, v19.4s, v21.4s
-	FMOVQ 3008(R9), F19
-	WORD $0x4e34cf53 // fmla v19.4s, v26.4s, v20.4s
-	FMOVQ 3008(R9), F26
-	WORD $0x4e35ce5a // fmla v26.4s, v18.4s, v21.4s
-	FMOVQ 3024(R9), F18
-	WORD $0x4e34ce72 // fmla v18.4s, v19.4s, v20.4s
-	FMOVQ 3024(R9), F19
-	WORD $0x4e35cf53 // fmla v19.4s, v26.4s, v21.4s
-	FMOVQ 3040(R9), F26
-	WORD $0x4e34ce5a // fmla v26.4s, v18.4s, v20.4s
-	FMOVQ 3040(R9), F18
-	WORD $0x4e35ce72 // fmla v18.4s, v19.4s, v21.4s
-	FMOVQ 3056(R9), F19
-	WORD $0x4e34cf53 // fmla v19.4s, v26.4s, v20.4s
-	FMOVQ 3056(R9), F26
-	WORD $0x4e35ce5a // fmla v26.4s, v18.4s, v21.4s
-	FMOVQ 3072(R9), F18
-	WORD $0x4e34ce72 // fmla v18.4s, v19.4s, v20.4s
-	FMOVQ 3072(R9), F19
-	WORD $0x4e35cf53 // fmla v19.4s, v26.4s, v21.4s
-	FMOVQ 3088(R9), F26
-	WORD $0x4e34ce5a // fmla v26.4s, v18.4s, v20.4s
-	FMOVQ 3088(R9), F18
-	WORD $0x4e35ce72 // fmla v18.4s, v19.4s, v21.4s
-	WORD $0x4e3ace16 // fmla v22.4s, v16.4s, v26.4s
-	WORD $0x4e32ce37 // fmla v23.4s, v17.4s, v18.4s
-	WORD $0x4e38d6d0 // fadd v16.4s, v22.4s, v24.4s
-	WORD $0x4e39d6f1 // fadd v17.4s, v23.4s, v25.4s
-	WORD $0x4e2ef60e // fmax v14.4s, v16.4s, v14.4s
-	WORD $0x4e2ff62f // fmax v15.4s, v17.4s, v15.4s
-	FSTPQ.P (F14, F15), 32(R0)
+	FLDPQ.P 32(R1), (F12, F13)
+	WORD $0x4ea11d8e // orr v14.16b, v12.16b, v1.16b
+	WORD $0x4ea11daf // orr v15.16b, v13.16b, v1.16b
+	WORD $0x4e22f5ce // fmax v14.4s, v14.4s, v2.4s
+	WORD $0x4e22f5ef // fmax v15.4s, v15.4s, v2.4s
+	WORD $0x4ea31c70 // mov v16.16b, v3.16b
+	WORD $0x4e24cdd0 // fmla v16.4s, v14.4s, v4.4s
+	WORD $0x4ea31c71 // mov v17.16b, v3.16b
+	WORD $0x4e24cdf1 // fmla v17.4s, v15.4s, v4.4s
+	WORD $0x4ea3d612 // fsub v18.4s, v16.4s, v3.4s
+	WORD $0x4ea3d633 // fsub v19.4s, v17.4s, v3.4s
+	WORD $0x4ea5ce4e // fmls v14.4s, v18.4s, v5.4s
+	WORD $0x4ea5ce6f // fmls v15.4s, v19.4s, v5.4s
+	WORD $0x4ea6ce4e // fmls v14.4s, v18.4s, v6.4s
+	WORD $0x4ea6ce6f // fmls v15.4s, v19.4s, v6.4s
+	WORD $0x6e2eddd2 // fmul v18.4s, v14.4s, v14.4s
+	WORD $0x6e2fddf3 // fmul v19.4s, v15.4s, v15.4s
+	FMOVQ 480(R9), F20
+	WORD $0x4e2eccf4 // fmla v20.4s, v7.4s, v14.4s
+	FMOVQ 480(R9), F21
+	WORD $0x4e2fccf5 // fmla v21.4s, v7.4s, v15.4s
+	FMOVQ 496(R9), F22
+	WORD $0x4e2ece96 // fmla v22.4s, v20.4s, v14.4s
+	FMOVQ 496(R9), F20
+	WORD $0x4e2fceb4 // fmla v20.4s, v21.4s, v15.4s
+	FMOVQ 512(R9), F21
+	WORD $0x4e2eced5 // fmla v21.4s, v22.4s, v14.4s
+	FMOVQ 512(R9), F22
+	WORD $0x4e2fce96 // fmla v22.4s, v20.4s, v15.4s
+	FMOVQ 528(R9), F20
+	WORD $0x4e2eceb4 // fmla v20.4s, v21.4s, v14.4s
+	FMOVQ 528(R9), F21
+	WORD $0x4e2fced5 // fmla v21.4s, v22.4s, v15.4s
+	WORD $0x4e34ce4e // fmla v14.4s, v18.4s, v20.4s
+	WORD $0x4e35ce6f // fmla v15.4s, v19.4s, v21.4s
+	WORD $0x4f375610 // shl v16.4s, v16.4s, #23
+	WORD $0x4f375631 // shl v17.4s, v17.4s, #23
+	WORD $0x6e2ede0e // fmul v14.4s, v16.4s, v14.4s
+	WORD $0x6e2fde2f // fmul v15.4s, v17.4s, v15.4s
+	WORD $0x4e2ed612 // fadd v18.4s, v16.4s, v14.4s
+	WORD $0x4e2fd633 // fadd v19.4s, v17.4s, v15.4s
+	WORD $0x4eb0d650 // fsub v16.4s, v18.4s, v16.4s
+	WORD $0x4eb1d671 // fsub v17.4s, v19.4s, v17.4s
+	WORD $0x4eb0d5ce // fsub v14.4s, v14.4s, v16.4s
+	WORD $0x4eb1d5ef // fsub v15.4s, v15.4s, v17.4s
+	WORD $0x6e20de50 // fmul v16.4s, v18.4s, v0.4s
+	WORD $0x6e20de71 // fmul v17.4s, v19.4s, v0.4s
+	WORD $0x4e28f58c // fmax v12.4s, v12.4s, v8.4s
+	WORD $0x4e28f5ad // fmax v13.4s, v13.4s, v8.4s
+	WORD $0x4ea9f592 // fmin v18.4s, v12.4s, v9.4s
+	WORD $0x4ea9f5b3 // fmin v19.4s, v13.4s, v9.4s
+	WORD $0x4e32d614 // fadd v20.4s, v16.4s, v18.4s
+	WORD $0x4e33d635 // fadd v21.4s, v17.4s, v19.4s
+	WORD $0x4eb0d696 // fsub v22.4s, v20.4s, v16.4s
+	WORD $0x4eb1d6b7 // fsub v23.4s, v21.4s, v17.4s
+	WORD $0x4eb6d652 // fsub v18.4s, v18.4s, v22.4s
+	WORD $0x4eb7d673 // fsub v19.4s, v19.4s, v23.4s
+	WORD $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
+	WORD $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
+	FMOVQ 16(R9), F22
+	WORD $0x4e2ace16 // fmla v22.4s, v16.4s, v10.4s
+	FMOVQ 16(R9), F23
+	WORD $0x4e2ace37 // fmla v23.4s, v17.4s, v10.4s
+	WORD $0x4e36cdd2 // fmla v18.4s, v14.4s, v22.4s
+	WORD $0x4e37cdf3 // fmla v19.4s, v15.4s, v23.4s
+	WORD $0x6e30de0e // fmul v14.4s, v16.4s, v16.4s
+	WORD $0x6e31de2f // fmul v15.4s, v17.4s, v17.4s
+	FMOVQ 2976(R9), F22
+	WORD $0x4e30cd76 // fmla v22.4s, v11.4s, v16.4s
+	FMOVQ 2976(R9), F23
+	WORD $0x4e31cd77 // fmla v23.4s, v11.4s, v17.4s
+	FMOVQ 2992(R9), F24
+	WORD $0x4e30ced8 // fmla v24.4s, v22.4s, v16.4s
+	FMOVQ 2992(R9), F22
+	WORD $0x4e31cef6 // fmla v22.4s, v23.4s, v17.4s
+	FMOVQ 3008(R9), F23
+	WORD $0x4e30cf17 // fmla v23.4s, v24.4s, v16.4s
+	FMOVQ 3008(R9), F24
+	WORD $0x4e31ced8 // fmla v24.4s, v22.4s, v17.4s
+	FMOVQ 3024(R9), F22
+	WORD $0x4e30cef6 // fmla v22.4s, v23.4s, v16.4s
+	FMOVQ 3024(R9), F23
+	WORD $0x4e31cf17 // fmla v23.4s, v24.4s, v17.4s
+	FMOVQ 3040(R9), F24
+	WORD $0x4e30ced8 // fmla v24.4s, v22.4s, v16.4s
+	FMOVQ 3040(R9), F22
+	WORD $0x4e31cef6 // fmla v22.4s, v23.4s, v17.4s
+	FMOVQ 3056(R9), F23
+	WORD $0x4e30cf17 // fmla v23.4s, v24.4s, v16.4s
+	FMOVQ 3056(R9), F24
+	WORD $0x4e31ced8 // fmla v24.4s, v22.4s, v17.4s
+	FMOVQ 3072(R9), F22
+	WORD $0x4e30cef6 // fmla v22.4s, v23.4s, v16.4s
+	FMOVQ 3072(R9), F23
+	WORD $0x4e31cf17 // fmla v23.4s, v24.4s, v17.4s
+	FMOVQ 3088(R9), F24
+	WORD $0x4e30ced8 // fmla v24.4s, v22.4s, v16.4s
+	FMOVQ 3088(R9), F16
+	WORD $0x4e31cef0 // fmla v16.4s, v23.4s, v17.4s
+	WORD $0x4e38cdd2 // fmla v18.4s, v14.4s, v24.4s
+	WORD $0x4e30cdf3 // fmla v19.4s, v15.4s, v16.4s
+	WORD $0x4e34d64e // fadd v14.4s, v18.4s, v20.4s
+	WORD $0x4e35d66f // fadd v15.4s, v19.4s, v21.4s
+	WORD $0x4e2cf5cc // fmax v12.4s, v14.4s, v12.4s
+	WORD $0x4e2df5ed // fmax v13.4s, v15.4s, v13.4s
+	FSTPQ.P (F12, F13), 32(R0)
 	SUBS $8, R8, R8
 	BGE unrolled
 
@@ -7940,65 +8039,60 @@ single:
 
 	PCALIGN $16
 vector:
-	FMOVQ.P 16(R1), F14
-	WORD $0x4ea11dcf // orr v15.16b, v14.16b, v1.16b
-	WORD $0x4e22f5ef // fmax v15.4s, v15.4s, v2.4s
-	WORD $0x4ea31c70 // mov v16.16b, v3.16b
-	WORD $0x4e24cdf0 // fmla v16.4s, v15.4s, v4.4s
-	WORD $0x4ea3d611 // fsub v17.4s, v16.4s, v3.4s
-	WORD $0x4eaf1df2 // mov v18.16b, v15.16b
-	WORD $0x4ea5ce32 // fmls v18.4s, v17.4s, v5.4s
-	WORD $0x4ea6ce32 // fmls v18.4s, v17.4s, v6.4s
-	WORD $0x6e32de51 // fmul v17.4s, v18.4s, v18.4s
-	FMOVQ 480(R9), F19
-	WORD $0x4e32ccf3 // fmla v19.4s, v7.4s, v18.4s
-	FMOVQ 496(R9), F20
-	WORD $0x4e32ce74 // fmla v20.4s, v19.4s, v18.4s
-	FMOVQ 512(R9), F19
-	WORD $0x4e32ce93 // fmla v19.4s, v20.4s, v18.4s
-	FMOVQ 528(R9), F20
-	WORD $0x4e32ce74 // fmla v20.4s, v19.4s, v18.4s
-	WORD $0x4e34ce32 // fmla v18.4s, v17.4s, v20.4s
-	WORD $0x6eafe50f // fcmgt v15.4s, v8.4s, v15.4s
-	WORD $0x4e201df1 // and v17.16b, v15.16b, v0.16b
-	WORD $0x4e31d610 // fadd v16.4s, v16.4s, v17.4s
-	WORD $0x4f375610 // shl v16.4s, v16.4s, #23
-	WORD $0x6e6a1d2f // bsl v15.16b, v9.16b, v10.16b
-	WORD $0x6e32de11 // fmul v17.4s, v16.4s, v18.4s
-	WORD $0x4e31d612 // fadd v18.4s, v16.4s, v17.4s
-	WORD $0x4eb0d650 // fsub v16.4s, v18.4s, v16.4s
-	WORD $0x4eb0d630 // fsub v16.4s, v17.4s, v16.4s
-	WORD $0x6e2fde51 // fmul v17.4s, v18.4s, v15.4s
-	WORD $0x4e2bf5ce // fmax v14.4s, v14.4s, v11.4s
-	WORD $0x4ea0f5d2 // fmin v18.4s, v14.4s, v0.4s
-	WORD $0x4e32d633 // fadd v19.4s, v17.4s, v18.4s
-	WORD $0x4eb1d674 // fsub v20.4s, v19.4s, v17.4s
-	WORD $0x4eb4d652 // fsub v18.4s, v18.4s, v20.4s
-	WORD $0x6e2fde0f // fmul v15.4s, v16.4s, v15.4s
-	WORD $0x4eaa1d50 // mov v16.16b, v10.16b
-	WORD $0x4e2cce30 // fmla v16.4s, v17.4s, v12.4s
-	WORD $0x4e30cdf2 // fmla v18.4s, v15.4s, v16.4s
-	WORD $0x6e31de2f // fmul v15.4s, v17.4s, v17.4s
-	FMOVQ 2976(R9), F16
-	WORD $0x4e31cdb0 // fmla v16.4s, v13.4s, v17.4s
-	FMOVQ 2992(R9), F20
-	WORD $0x4e31ce14 // fmla v20.4s, v16.4s, v17.4s
-	FMOVQ 3008(R9), F16
-	WORD $0x4e31ce90 // fmla v16.4s, v20.4s, v17.4s
-	FMOVQ 3024(R9), F20
-	WORD $0x4e31ce14 // fmla v20.4s, v16.4s, v17.4s
-	FMOVQ 3040(R9), F16
-	WORD $0x4e31ce90 // fmla v16.4s, v20.4s, v17.4s
-	FMOVQ 3056(R9), F20
-	WORD $0x4e31ce14 // fmla v20.4s, v16.4s, v17.4s
-	FMOVQ 3072(R9), F16
-	WORD $0x4e31ce90 // fmla v16.4s, v20.4s, v17.4s
-	FMOVQ 3088(R9), F20
-	WORD $0x4e31ce14 // fmla v20.4s, v16.4s, v17.4s
-	WORD $0x4e34cdf2 // fmla v18.4s, v15.4s, v20.4s
-	WORD $0x4e33d64f // fadd v15.4s, v18.4s, v19.4s
-	WORD $0x4e2ef5ee // fmax v14.4s, v15.4s, v14.4s
-	FMOVQ.P F14, 16(R0)
+	FMOVQ.P 16(R1), F12
+	WORD $0x4ea11d8d // orr v13.16b, v12.16b, v1.16b
+	WORD $0x4e22f5ad // fmax v13.4s, v13.4s, v2.4s
+	WORD $0x4ea31c6e // mov v14.16b, v3.16b
+	WORD $0x4e24cdae // fmla v14.4s, v13.4s, v4.4s
+	WORD $0x4ea3d5cf // fsub v15.4s, v14.4s, v3.4s
+	WORD $0x4ea5cded // fmls v13.4s, v15.4s, v5.4s
+	WORD $0x4ea6cded // fmls v13.4s, v15.4s, v6.4s
+	WORD $0x6e2dddaf // fmul v15.4s, v13.4s, v13.4s
+	FMOVQ 480(R9), F16
+	WORD $0x4e2dccf0 // fmla v16.4s, v7.4s, v13.4s
+	FMOVQ 496(R9), F17
+	WORD $0x4e2dce11 // fmla v17.4s, v16.4s, v13.4s
+	FMOVQ 512(R9), F16
+	WORD $0x4e2dce30 // fmla v16.4s, v17.4s, v13.4s
+	FMOVQ 528(R9), F17
+	WORD $0x4e2dce11 // fmla v17.4s, v16.4s, v13.4s
+	WORD $0x4e31cded // fmla v13.4s, v15.4s, v17.4s
+	WORD $0x4f3755ce // shl v14.4s, v14.4s, #23
+	WORD $0x6e2dddcd // fmul v13.4s, v14.4s, v13.4s
+	WORD $0x4e2dd5cf // fadd v15.4s, v14.4s, v13.4s
+	WORD $0x4eaed5ee // fsub v14.4s, v15.4s, v14.4s
+	WORD $0x4eaed5ad // fsub v13.4s, v13.4s, v14.4s
+	WORD $0x6e20ddee // fmul v14.4s, v15.4s, v0.4s
+	WORD $0x4e28f58c // fmax v12.4s, v12.4s, v8.4s
+	WORD $0x4ea9f58f // fmin v15.4s, v12.4s, v9.4s
+	WORD $0x4e2fd5d0 // fadd v16.4s, v14.4s, v15.4s
+	WORD $0x4eaed611 // fsub v17.4s, v16.4s, v14.4s
+	WORD $0x4eb1d5ef // fsub v15.4s, v15.4s, v17.4s
+	WORD $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
+	FMOVQ 16(R9), F17
+	WORD $0x4e2acdd1 // fmla v17.4s, v14.4s, v10.4s
+	WORD $0x4e31cdaf // fmla v15.4s, v13.4s, v17.4s
+	WORD $0x6e2eddcd // fmul v13.4s, v14.4s, v14.4s
+	FMOVQ 2976(R9), F17
+	WORD $0x4e2ecd71 // fmla v17.4s, v11.4s, v14.4s
+	FMOVQ 2992(R9), F18
+	WORD $0x4e2ece32 // fmla v18.4s, v17.4s, v14.4s
+	FMOVQ 3008(R9), F17
+	WORD $0x4e2ece51 // fmla v17.4s, v18.4s, v14.4s
+	FMOVQ 3024(R9), F18
+	WORD $0x4e2ece32 // fmla v18.4s, v17.4s, v14.4s
+	FMOVQ 3040(R9), F17
+	WORD $0x4e2ece51 // fmla v17.4s, v18.4s, v14.4s
+	FMOVQ 3056(R9), F18
+	WORD $0x4e2ece32 // fmla v18.4s, v17.4s, v14.4s
+	FMOVQ 3072(R9), F17
+	WORD $0x4e2ece51 // fmla v17.4s, v18.4s, v14.4s
+	FMOVQ 3088(R9), F18
+	WORD $0x4e2ece32 // fmla v18.4s, v17.4s, v14.4s
+	WORD $0x4e32cdaf // fmla v15.4s, v13.4s, v18.4s
+	WORD $0x4e30d5ed // fadd v13.4s, v15.4s, v16.4s
+	WORD $0x4e2cf5ac // fmax v12.4s, v13.4s, v12.4s
+	FMOVQ.P F12, 16(R0)
 	SUBS $4, R8, R8
 	BGE vector
 
@@ -8006,79 +8100,74 @@ few:
 	ADDS $4, R8, R8
 	BEQ done
 	TBZ $1, R8, load1
-	FMOVD (R1), F14
+	FMOVD (R1), F12
 	TBZ $0, R8, loaded
 	ADD $8, R1, R10
-	VLD1 (R10), V14.S[2]
+	VLD1 (R10), V12.S[2]
 	B loaded
 load1:
-	FMOVS (R1), F14
+	FMOVS (R1), F12
 loaded:
-	WORD $0x4ea11dcf // orr v15.16b, v14.16b, v1.16b
-	WORD $0x4e22f5ef // fmax v15.4s, v15.4s, v2.4s
-	WORD $0x4ea31c70 // mov v16.16b, v3.16b
-	WORD $0x4e24cdf0 // fmla v16.4s, v15.4s, v4.4s
-	WORD $0x4ea3d611 // fsub v17.4s, v16.4s, v3.4s
-	WORD $0x4eaf1df2 // mov v18.16b, v15.16b
-	WORD $0x4ea5ce32 // fmls v18.4s, v17.4s, v5.4s
-	WORD $0x4ea6ce32 // fmls v18.4s, v17.4s, v6.4s
-	WORD $0x6e32de51 // fmul v17.4s, v18.4s, v18.4s
-	FMOVQ 480(R9), F19
-	WORD $0x4e32ccf3 // fmla v19.4s, v7.4s, v18.4s
-	FMOVQ 496(R9), F20
-	WORD $0x4e32ce74 // fmla v20.4s, v19.4s, v18.4s
-	FMOVQ 512(R9), F19
-	WORD $0x4e32ce93 // fmla v19.4s, v20.4s, v18.4s
-	FMOVQ 528(R9), F20
-	WORD $0x4e32ce74 // fmla v20.4s, v19.4s, v18.4s
-	WORD $0x4e34ce32 // fmla v18.4s, v17.4s, v20.4s
-	WORD $0x6eafe50f // fcmgt v15.4s, v8.4s, v15.4s
-	WORD $0x4e201df1 // and v17.16b, v15.16b, v0.16b
-	WORD $0x4e31d610 // fadd v16.4s, v16.4s, v17.4s
-	WORD $0x4f375610 // shl v16.4s, v16.4s, #23
-	WORD $0x6e6a1d2f // bsl v15.16b, v9.16b, v10.16b
-	WORD $0x6e32de11 // fmul v17.4s, v16.4s, v18.4s
-	WORD $0x4e31d612 // fadd v18.4s, v16.4s, v17.4s
-	WORD $0x4eb0d650 // fsub v16.4s, v18.4s, v16.4s
-	WORD $0x4eb0d630 // fsub v16.4s, v17.4s, v16.4s
-	WORD $0x6e2fde51 // fmul v17.4s, v18.4s, v15.4s
-	WORD $0x4e2bf5ce // fmax v14.4s, v14.4s, v11.4s
-	WORD $0x4ea0f5d2 // fmin v18.4s, v14.4s, v0.4s
-	WORD $0x4e32d633 // fadd v19.4s, v17.4s, v18.4s
-	WORD $0x4eb1d674 // fsub v20.4s, v19.4s, v17.4s
-	WORD $0x4eb4d652 // fsub v18.4s, v18.4s, v20.4s
-	WORD $0x6e2fde0f // fmul v15.4s, v16.4s, v15.4s
-	WORD $0x4eaa1d50 // mov v16.16b, v10.16b
-	WORD $0x4e2cce30 // fmla v16.4s, v17.4s, v12.4s
-	WORD $0x4e30cdf2 // fmla v18.4s, v15.4s, v16.4s
-	WORD $0x6e31de2f // fmul v15.4s, v17.4s, v17.4s
-	FMOVQ 2976(R9), F16
-	WORD $0x4e31cdb0 // fmla v16.4s, v13.4s, v17.4s
-	FMOVQ 2992(R9), F20
-	WORD $0x4e31ce14 // fmla v20.4s, v16.4s, v17.4s
-	FMOVQ 3008(R9), F16
-	WORD $0x4e31ce90 // fmla v16.4s, v20.4s, v17.4s
-	FMOVQ 3024(R9), F20
-	WORD $0x4e31ce14 // fmla v20.4s, v16.4s, v17.4s
-	FMOVQ 3040(R9), F16
-	WORD $0x4e31ce90 // fmla v16.4s, v20.4s, v17.4s
-	FMOVQ 3056(R9), F20
-	WORD $0x4e31ce14 // fmla v20.4s, v16.4s, v17.4s
-	FMOVQ 3072(R9), F16
-	WORD $0x4e31ce90 // fmla v16.4s, v20.4s, v17.4s
-	FMOVQ 3088(R9), F20
-	WORD $0x4e31ce14 // fmla v20.4s, v16.4s, v17.4s
-	WORD $0x4e34cdf2 // fmla v18.4s, v15.4s, v20.4s
-	WORD $0x4e33d64f // fadd v15.4s, v18.4s, v19.4s
-	WORD $0x4e2ef5ee // fmax v14.4s, v15.4s, v14.4s
+	WORD $0x4ea11d8d // orr v13.16b, v12.16b, v1.16b
+	WORD $0x4e22f5ad // fmax v13.4s, v13.4s, v2.4s
+	WORD $0x4ea31c6e // mov v14.16b, v3.16b
+	WORD $0x4e24cdae // fmla v14.4s, v13.4s, v4.4s
+	WORD $0x4ea3d5cf // fsub v15.4s, v14.4s, v3.4s
+	WORD $0x4ea5cded // fmls v13.4s, v15.4s, v5.4s
+	WORD $0x4ea6cded // fmls v13.4s, v15.4s, v6.4s
+	WORD $0x6e2dddaf // fmul v15.4s, v13.4s, v13.4s
+	FMOVQ 480(R9), F16
+	WORD $0x4e2dccf0 // fmla v16.4s, v7.4s, v13.4s
+	FMOVQ 496(R9), F17
+	WORD $0x4e2dce11 // fmla v17.4s, v16.4s, v13.4s
+	FMOVQ 512(R9), F16
+	WORD $0x4e2dce30 // fmla v16.4s, v17.4s, v13.4s
+	FMOVQ 528(R9), F17
+	WORD $0x4e2dce11 // fmla v17.4s, v16.4s, v13.4s
+	WORD $0x4e31cded // fmla v13.4s, v15.4s, v17.4s
+	WORD $0x4f3755ce // shl v14.4s, v14.4s, #23
+	WORD $0x6e2dddcd // fmul v13.4s, v14.4s, v13.4s
+	WORD $0x4e2dd5cf // fadd v15.4s, v14.4s, v13.4s
+	WORD $0x4eaed5ee // fsub v14.4s, v15.4s, v14.4s
+	WORD $0x4eaed5ad // fsub v13.4s, v13.4s, v14.4s
+	WORD $0x6e20ddee // fmul v14.4s, v15.4s, v0.4s
+	WORD $0x4e28f58c // fmax v12.4s, v12.4s, v8.4s
+	WORD $0x4ea9f58f // fmin v15.4s, v12.4s, v9.4s
+	WORD $0x4e2fd5d0 // fadd v16.4s, v14.4s, v15.4s
+	WORD $0x4eaed611 // fsub v17.4s, v16.4s, v14.4s
+	WORD $0x4eb1d5ef // fsub v15.4s, v15.4s, v17.4s
+	WORD $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
+	FMOVQ 16(R9), F17
+	WORD $0x4e2acdd1 // fmla v17.4s, v14.4s, v10.4s
+	WORD $0x4e31cdaf // fmla v15.4s, v13.4s, v17.4s
+	WORD $0x6e2eddcd // fmul v13.4s, v14.4s, v14.4s
+	FMOVQ 2976(R9), F17
+	WORD $0x4e2ecd71 // fmla v17.4s, v11.4s, v14.4s
+	FMOVQ 2992(R9), F18
+	WORD $0x4e2ece32 // fmla v18.4s, v17.4s, v14.4s
+	FMOVQ 3008(R9), F17
+	WORD $0x4e2ece51 // fmla v17.4s, v18.4s, v14.4s
+	FMOVQ 3024(R9), F18
+	WORD $0x4e2ece32 // fmla v18.4s, v17.4s, v14.4s
+	FMOVQ 3040(R9), F17
+	WORD $0x4e2ece51 // fmla v17.4s, v18.4s, v14.4s
+	FMOVQ 3056(R9), F18
+	WORD $0x4e2ece32 // fmla v18.4s, v17.4s, v14.4s
+	FMOVQ 3072(R9), F17
+	WORD $0x4e2ece51 // fmla v17.4s, v18.4s, v14.4s
+	FMOVQ 3088(R9), F18
+	WORD $0x4e2ece32 // fmla v18.4s, v17.4s, v14.4s
+	WORD $0x4e32cdaf // fmla v15.4s, v13.4s, v18.4s
+	WORD $0x4e30d5ed // fadd v13.4s, v15.4s, v16.4s
+	WORD $0x4e2cf5ac // fmax v12.4s, v13.4s, v12.4s
 	TBZ $1, R8, store1
-	FMOVD F14, (R0)
+	FMOVD F12, (R0)
 	TBZ $0, R8, stored
 	ADD $8, R0, R10
-	VST1 V14.S[2], (R10)
+	VST1 V12.S[2], (R10)
 	B stored
 store1:
-	FMOVS F14, (R0)
+	FMOVS F12, (R0)
 stored:
 
 done:

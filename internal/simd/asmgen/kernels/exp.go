@@ -74,12 +74,10 @@ func expm1Parts(b *builder, x f, lo *f, shift float64) (q, t f) {
 // expm1Poly is (eʳ − 1 − r)/r² for |r| ≤ 0.347; eʳ − 1 is then right within 2⁻²⁶.
 var expm1Poly = []float64{0x1.fffffep-2, 0x1.5554aap-3, 0x1.555796p-5, 0x1.122beap-7, 0x1.6acf9ap-10}
 
-// expNegative returns q, s and c with eˣ = s·(1 + q)·c for −110 ≤ x ≤ 0: s·(1 + q) is a normal number.
+// expNegative returns q, s and c with eˣ = s·(1 + q)·c for −110 ≤ x ≤ 20: s·(1 + q) is a normal number.
 func expNegative(b *builder, x f, lo *f) (q, s, c f) {
-	q, t := expm1Parts(b, x, lo, 0)
-	low := b.LT(x, b.Const(-64))
-	s = power(b, b.Add(t, b.Select(low, b.Const(64), b.Const(0))))
-	return q, s, b.Select(low, b.Const(0x1p-64), b.Const(1))
+	q, t := expm1Parts(b, x, lo, 64)
+	return q, power(b, t), b.Const(0x1p-64)
 }
 
 // expm1 is 2·(½s·q + (½s − ½)): s itself would overflow before the result does.

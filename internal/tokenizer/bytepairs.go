@@ -11,7 +11,8 @@ import (
 )
 
 // bytePairs is byte-level BPE (Radford and others, "Language Models are Unsupervised Multitask Learners", 2019): a text is cut
-// into words, and in each, bytes are joined in the order of a list of merges. Bytes are spelled as printable characters.
+// into words, and in each, bytes are joined in the order of a list of merges. Bytes are spelled as printable characters. That of Gemma 4
+// joins characters, with marks for spaces, and has tokens of bytes for those that it does not have.
 type bytePairs struct {
 	*Tokenizer
 	ranks map[[2]string]int
@@ -39,9 +40,11 @@ var spelling = sync.OnceValue(func() *byteLetters {
 	return s
 })
 
-func newBytePairs(f *gguf.File, t *Tokenizer) (alphabet, error) {
+func newBytePairs(f *gguf.File, t *Tokenizer, model string) (alphabet, error) {
 	name, err := gguf.Value[string](f, "tokenizer.ggml.pre")
-	if err != nil {
+	if model == "gemma4" {
+		name = model
+	} else if err != nil {
 		return nil, err
 	}
 	cut, ok := cutterOf(name)
@@ -49,7 +52,7 @@ func newBytePairs(f *gguf.File, t *Tokenizer) (alphabet, error) {
 		return nil, fmt.Errorf("metadata \"tokenizer.ggml.pre\" is %q, need one of %s: %w", name, cutterNames(), compute.ErrUnsupported)
 	}
 	b := &bytePairs{Tokenizer: t, cut: cut, words: cut.words(), ranks: map[[2]string]int{}}
-	t.addBOS = cut.begin
+	t.addBOS = cut.begin || model == "gemma4"
 	merges, err := gguf.Values[string](f, "tokenizer.ggml.merges")
 	if err != nil {
 		return nil, err
@@ -67,6 +70,10 @@ func newBytePairs(f *gguf.File, t *Tokenizer) (alphabet, error) {
 }
 
 func (b *bytePairs) encode(tokens []int32, text string) []int32 {
+	if b.cut.raw {
+		b.words(strings.ReplaceAll(text, " ", spaceMark), func(word string) { tokens = b.word(tokens, word) })
+		return tokens
+	}
 	letters := &spelling().letters
 	b.words(text, func(word string) {
 		var spelled strings.Builder
@@ -78,9 +85,9 @@ func (b *bytePairs) encode(tokens []int32, text string) []int32 {
 	return tokens
 }
 
-// word appends the tokens of a word, which is spelled.
+// word appends the tokens of a word, which is spelled or raw.
 func (b *bytePairs) word(tokens []int32, word string) []int32 {
-	if id, ok := b.ids[word]; ok && b.cut.whole {
+	if id, ok := b.ids[word]; ok && (b.cut.whole || b.cut.raw && word[0] == '\n') {
 		return append(tokens, id)
 	}
 	ends := merge(word, characters(word), func(left, right string) (float64, bool) {
@@ -92,6 +99,14 @@ func (b *bytePairs) word(tokens []int32, word string) []int32 {
 			tokens = append(tokens, id)
 			return
 		}
+		if b.cut.raw {
+			for _, c := range []byte(piece) {
+				if id, ok := b.ids[byteName(c)]; ok {
+					tokens = append(tokens, id)
+				}
+			}
+			return
+		}
 		for _, letter := range piece { // a merge that is no token
 			if id, ok := b.ids[string(letter)]; ok {
 				tokens = append(tokens, id)
@@ -101,7 +116,10 @@ func (b *bytePairs) word(tokens []int32, word string) []int32 {
 	return tokens
 }
 
-func (b *bytePairs) spell(text []byte, piece string, _ int32) []byte {
+func (b *bytePairs) spell(text []byte, piece string, kind int32) []byte {
+	if b.cut.raw {
+		return spellMarked(text, piece, kind)
+	}
 	bytes := spelling().bytes
 	for i, r := range piece {
 		if c, ok := bytes[r]; ok {

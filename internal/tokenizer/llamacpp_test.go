@@ -95,16 +95,20 @@ func TestVocabularyFiles(t *testing.T) {
 			continue
 		}
 		require.NoError(t, err)
-		x.addBOS = false
+		x.addBOS, x.sep = false, -1
 		tokens, err := os.ReadFile(name + ".out")
 		require.NoError(t, err)
 		lines := strings.Split(string(tokens), "\n")
 		for i, text := range strings.Split(string(texts), "\n__ggml_vocab_test__\n") {
 			got := x.Encode(text)
 			require.Equal(t, strings.Join(strings.Fields(lines[i]), " "), strings.Trim(fmt.Sprint(got), "[]"), "%s %q", name, text)
-			require.Equal(t, text, x.Decode(got))
+			switch x.alphabet.(type) {
+			case *wordPieces, *unigram: // which change texts
+			default:
+				require.Equal(t, text, x.Decode(got))
+			}
 		}
 		t.Log(filepath.Base(name))
 	}
-	require.GreaterOrEqual(t, known, 3)
+	require.Positive(t, known)
 }

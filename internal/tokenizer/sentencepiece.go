@@ -20,7 +20,7 @@ type sentencePiece struct {
 
 const spaceMark = "▁"
 
-func newSentencePiece(f *gguf.File, t *Tokenizer) (alphabet, error) {
+func newSentencePiece(f *gguf.File, t *Tokenizer) (*sentencePiece, error) {
 	s := &sentencePiece{Tokenizer: t, prefix: true}
 	var err error
 	if s.scores, err = perToken[float32](f, "scores", len(t.pieces)); err != nil {
@@ -39,7 +39,7 @@ func newSentencePiece(f *gguf.File, t *Tokenizer) (alphabet, error) {
 		}
 	}
 	for b := range s.bytes {
-		id, ok := t.ids[fmt.Sprintf("<0x%02X>", b)]
+		id, ok := t.ids[byteName(byte(b))]
 		if !ok {
 			id = unknown
 		}
@@ -78,6 +78,14 @@ func (s *sentencePiece) ordinary(piece string) (int32, bool) {
 }
 
 func (s *sentencePiece) spell(text []byte, piece string, kind int32) []byte {
+	return spellMarked(text, piece, kind)
+}
+
+// byteName is the name of the token of a byte.
+func byteName(b byte) string { return fmt.Sprintf("<0x%02X>", b) }
+
+// spellMarked appends what a piece with marks for spaces stands for.
+func spellMarked(text []byte, piece string, kind int32) []byte {
 	switch kind {
 	case byteToken:
 		if b, err := strconv.ParseUint(strings.TrimSuffix(strings.TrimPrefix(piece, "<0x"), ">"), 16, 8); err == nil {

@@ -48,7 +48,8 @@ const (
 var turnEnds = []string{"</s>", "<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|end_of_text|>", "<|endoftext|>", "<|end|>",
 	"<｜end▁of▁sentence｜>", "<end_of_utterance>", "<|fim_pad|>", "<|repo_name|>", "<|file_sep|>"}
 
-// New reads the tokenizer of a file, whose model is "llama" (SentencePiece), "gpt2" (byte-level BPE) or "bert" (WordPiece). Errors wrap
+// New reads the tokenizer of a file, whose model is "llama" (SentencePiece), "gpt2" (byte-level BPE), "gemma4" (BPE of
+// characters), "t5" (Unigram) or "bert" (WordPiece). Errors wrap
 // gguf.ErrMissing, [compute.ErrUnsupported], [compute.ErrShape] and [compute.ErrArgument], and name the metadata.
 func New(f *gguf.File) (*Tokenizer, error) {
 	t, err := newTokenizer(f)
@@ -77,13 +78,15 @@ func newTokenizer(f *gguf.File) (*Tokenizer, error) {
 	case "llama":
 		t.addBOS = true
 		t.alphabet, err = newSentencePiece(f, t)
-	case "gpt2":
-		t.alphabet, err = newBytePairs(f, t)
+	case "gpt2", "gemma4":
+		t.alphabet, err = newBytePairs(f, t, model)
+	case "t5":
+		t.alphabet, err = newUnigram(f, t)
 	case "bert":
 		t.addBOS = true
 		t.alphabet, err = newWordPieces(f, t)
 	default:
-		err = fmt.Errorf("metadata \"tokenizer.ggml.model\" is %q, need llama, gpt2 or bert: %w", model, compute.ErrUnsupported)
+		err = fmt.Errorf("metadata \"tokenizer.ggml.model\" is %q, need llama, gpt2, gemma4, t5 or bert: %w", model, compute.ErrUnsupported)
 	}
 	if err == nil {
 		err = t.readEnds(f)
@@ -143,13 +146,25 @@ func (t *Tokenizer) readEnds(f *gguf.File) error {
 			t.ends[id] = true
 		}
 	}
-	add, err := gguf.Value[bool](f, "tokenizer.ggml.add_bos_token")
-	if err == nil {
-		t.addBOS = add
-	} else if !errors.Is(err, gguf.ErrMissing) {
-		return err
+	add := func(key string, to *bool) error {
+		x, err := gguf.Value[bool](f, "tokenizer.ggml.add_"+key+"_token")
+		if err == nil {
+			*to = x
+		} else if !errors.Is(err, gguf.ErrMissing) {
+			return err
+		}
+		return nil
 	}
-	return nil
+	if _, ok := t.alphabet.(*unigram); ok {
+		end := true
+		if err := add("eos", &end); err != nil {
+			return err
+		}
+		if end {
+			t.sep = t.eos
+		}
+	}
+	return add("bos", &t.addBOS)
 }
 
 // Len is the number of tokens.
@@ -164,7 +179,7 @@ func (t *Tokenizer) Same(o *Tokenizer) bool {
 	return slices.Equal(t.pieces, o.pieces[:n]) && !slices.ContainsFunc(o.kinds[n:], func(kind int32) bool { return kind != unusedToken })
 }
 
-// Wraps reports whether texts are put between two tokens.
+// Wraps reports whether a token is put after every text.
 func (t *Tokenizer) Wraps() bool { return t.sep >= 0 }
 
 // Ends reports whether a token ends what the model says.
@@ -193,7 +208,7 @@ func (t *Tokenizer) EncodeOnce(text string) []int32 {
 }
 
 // Encode returns the tokens of a text, after the one that begins a text if the model wants that, and before the one that ends it if the
-// vocabulary is BERT's. Control tokens written in the text, such as <|im_start|>, are these tokens.
+// vocabulary is BERT's or Unigram. Control tokens written in the text, such as <|im_start|>, are these tokens.
 func (t *Tokenizer) Encode(text string) []int32 {
 	var tokens []int32
 	if t.addBOS && t.bos >= 0 {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	_ "embed"
 	"encoding/json"
+	"math"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -29,6 +30,16 @@ type golden struct {
 		Tokens, Merges []string
 		Cutters        map[string][]goldenCase
 	}
+	Unigram []goldenUnigram
+}
+
+type goldenUnigram struct {
+	Tokens   []string
+	Scores   []float32
+	Kinds    []int32
+	Charsmap []byte
+	Merged   bool
+	Cases    []goldenCase
 }
 
 type goldenCase struct {
@@ -72,6 +83,65 @@ func (g *golden) bytePairs(t testing.TB, pre string, more ...any) *Tokenizer {
 		ggml + "pre", pre}, more...)...))
 	require.NoError(t, err)
 	return x
+}
+
+func (u *goldenUnigram) read(t testing.TB, charsmap any, more ...any) *Tokenizer {
+	x, err := New(metadataFile(t, append([]any{ggml + "model", "t5", ggml + "tokens", u.Tokens, ggml + "scores", u.Scores, ggml + "token_type", u.Kinds,
+		ggml + "precompiled_charsmap", charsmap, ggml + "remove_extra_whitespaces", u.Merged}, more...)...))
+	require.NoError(t, err)
+	return x
+}
+
+// TestUnigram compares with SentencePiece: a vocabulary with replacements, and one with bytes for what it does not have.
+func TestUnigram(t *testing.T) {
+	g := readGolden(t)
+	require.Len(t, g.Unigram, 2)
+	require.NotEmpty(t, g.Unigram[0].Charsmap)
+	for _, u := range g.Unigram {
+		x := u.read(t, u.Charsmap)
+		for _, c := range u.Cases {
+			if strings.Contains(c.Text, "<s>") {
+				continue // where control tokens are read as such
+			}
+			require.Equal(t, c.Tokens, append([]int32{}, x.Encode(c.Text)...), "%q", c.Text)
+			if !u.Merged {
+				require.Equal(t, strings.ReplaceAll(c.Text, spaceMark, " "), x.Decode(c.Tokens))
+			}
+		}
+		signed := make([]int8, len(u.Charsmap))
+		for i, b := range u.Charsmap {
+			signed[i] = int8(b)
+		}
+		x = u.read(t, signed, ggml+"bos_token_id", uint32(1), ggml+"eos_token_id", uint32(2), ggml+"add_bos_token", true)
+		require.True(t, x.Wraps())
+		require.Equal(t, append(append([]int32{1}, u.Cases[4].Tokens...), 2), x.Encode(u.Cases[4].Text))
+		x = u.read(t, u.Charsmap, ggml+"eos_token_id", uint32(2), ggml+"add_eos_token", false)
+		require.False(t, x.Wraps())
+	}
+	x := g.Unigram[0].read(t, g.Unigram[0].Charsmap)
+	require.Equal(t, "the shells", x.Decode(x.Encode("  the \n shells\u3000")))
+}
+
+// FuzzCharsmap reads any table of replacements: an error, or replacements within the text.
+func FuzzCharsmap(f *testing.F) {
+	g := readGolden(f)
+	for _, c := range g.Unigram[0].Cases {
+		f.Add(g.Unigram[0].Charsmap, c.Text)
+	}
+	f.Add([]byte{4, 0, 0, 0, 1, 1, 0, 0, 'x'}, "a")
+	f.Fuzz(func(t *testing.T, table []byte, text string) {
+		m, err := newCharsmap(table)
+		if err != nil {
+			require.ErrorIs(t, err, compute.ErrArgument)
+			return
+		}
+		for len(text) > 0 {
+			s, n := m.next(text)
+			require.LessOrEqual(t, len(s), longestReplacement)
+			require.Positive(t, n)
+			text = text[n:]
+		}
+	})
 }
 
 func TestSentencePiece(t *testing.T) {
@@ -142,7 +212,15 @@ func TestTokenizerErrors(t *testing.T) {
 		{gguf.ErrMissing, "tokenizer.ggml.scores", []any{"model", "llama", "tokens", one}},
 		{gguf.ErrMissing, "tokenizer.ggml.pre", []any{"model", "gpt2", "tokens", one}},
 		{gguf.ErrMissing, "tokenizer.ggml.merges", []any{"model", "gpt2", "tokens", one, "pre", "qwen2"}},
-		{compute.ErrUnsupported, `"t5"`, []any{"model", "t5", "tokens", one}},
+		{compute.ErrUnsupported, `"rwkv"`, []any{"model", "rwkv", "tokens", one}},
+		{compute.ErrArgument, "unknown text", []any{"model", "t5", "tokens", one, "scores", []float32{1}}},
+		{compute.ErrArgument, "NaN as number 0", []any{"model", "t5", "tokens", one, "scores", []float32{float32(math.NaN())}}},
+		{compute.ErrArgument, "has 3 bytes", []any{"model", "t5", "tokens", one, "scores", []float32{1}, "precompiled_charsmap", []byte{1, 2, 3}}},
+		{compute.ErrArgument, "a trie of 8 bytes of 4", []any{"model", "t5", "tokens", one, "scores", []float32{1}, "precompiled_charsmap",
+			[]byte{8, 0, 0, 0, 1, 2, 3, 4}}},
+		{compute.ErrArgument, "255 bytes", []any{"model", "t5", "tokens", one, "scores", []float32{1}, "precompiled_charsmap", []byte{0, 0, 0, 0, 1}}},
+		{compute.ErrDType, "precompiled_charsmap", []any{"model", "t5", "tokens", one, "scores", []float32{1}, "precompiled_charsmap", "x"}},
+		{compute.ErrDType, "remove_extra", []any{"model", "t5", "tokens", one, "scores", []float32{1}, "remove_extra_whitespaces", "x"}},
 		{compute.ErrUnsupported, `"toaster", need one of`, []any{"model", "gpt2", "tokens", one, "pre", "toaster"}},
 		{compute.ErrShape, "2 elements for 1 tokens", []any{"model", "llama", "tokens", one, "scores", []float32{1, 2}}},
 		{compute.ErrShape, "token_type", []any{"model", "llama", "tokens", one, "token_type", []int32{}}},
@@ -190,11 +268,14 @@ func FuzzTokenizer(f *testing.F) {
 	for pre := range g.BytePairs.Cutters {
 		tokenizers[pre] = g.bytePairs(f, pre)
 	}
+	tokenizers["unigram"] = g.Unigram[1].read(f, []byte{})
+	replacing := g.Unigram[0].read(f, g.Unigram[0].Charsmap)
 	f.Fuzz(func(t *testing.T, text string) {
+		replacing.Decode(replacing.Encode(text))
 		for name, x := range tokenizers {
 			tokens := x.Encode(text)
 			want := strings.ToValidUTF8(text, "\uFFFD")
-			if name == "sentencepiece" {
+			if name == "sentencepiece" || name == "unigram" {
 				for _, control := range []string{"<unk>", "<s>", "</s>"} {
 					if strings.Contains(text, control) {
 						return
@@ -202,14 +283,18 @@ func FuzzTokenizer(f *testing.F) {
 				}
 				want = strings.ToValidUTF8(strings.ReplaceAll(text, spaceMark, " "), "\uFFFD")
 			}
-			require.Equal(t, want, x.Decode(tokens), name)
+			got := x.Decode(tokens)
+			if name == "unigram" { // where each byte that is no UTF-8 is a character
+				got, want = strings.ReplaceAll(got, "\uFFFD", ""), strings.ReplaceAll(want, "\uFFFD", "")
+			}
+			require.Equal(t, want, got, name)
 			s, streamed := x.NewStream(), ""
 			for _, token := range tokens {
 				piece := s.Next(token)
 				require.True(t, utf8.ValidString(piece))
 				streamed += piece
 			}
-			if streamed += s.End(); name == "sentencepiece" {
+			if streamed += s.End(); name == "sentencepiece" || name == "unigram" {
 				streamed = strings.TrimPrefix(streamed, " ")
 			}
 			require.Equal(t, strings.ReplaceAll(want, "\uFFFD", ""), strings.ReplaceAll(streamed, "\uFFFD", ""), name)

@@ -16,6 +16,9 @@ type cutter struct {
 	marks  bool // marks belong to letters
 	whole  bool // a word that is a token is not cut further
 	begin  bool // a text begins with a token of its own unless the file says otherwise
+	raw    bool // characters are joined, not bytes spelled as characters, and spaces are ▁
+	threes bool // before all else, numbers are cut into threes from their end
+	alone  bool // … those of decimal digits that no letter, mark or _ follows
 	// Expressions that are looked for one after the other: what one finds, and what is between, is a piece for the next.
 	before, after []string
 	main          string // alternatives for words in place of the methods, followed by those of white space; "-" for none
@@ -25,9 +28,17 @@ const (
 	contractions = `(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])`
 	upper        = `[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]`
 	lower        = `[\p{Ll}\p{Lm}\p{Lo}\p{M}]`
-	word         = `[^\r\n\p{L}\p{N}]?` + upper + `*` + lower + `+`
-	capitals     = `[^\r\n\p{L}\p{N}]?` + upper + `+` + lower + `*`
+	first        = `[^\r\n\p{L}\p{N}]?`
+	word         = first + upper + `*` + lower + `+`
+	capitals     = first + upper + `+` + lower + `*`
 	symbols      = ` ?[^\s\p{L}\p{N}]+[\r\n/]*`
+	upperNotHan  = `(?:[\p{Lu}\p{Lt}]|` + notHan + `)`
+	lowerNotHan  = `(?:\p{Ll}|` + notHan + `)`
+	notHan       = `[^\P{Lm}\p{Han}]|[^\P{Lo}\p{Han}]|[^\P{M}\p{Han}]`
+	simple       = first + `\p{L}+`
+	contracted   = word + contractions + `?|` + capitals + contractions + `?`
+	marked       = "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\\r\\n]*"
+	sentence     = ` ?[^(\s|.,!?…。，、।۔،)]+`
 	ideographs   = `[一-龥ࠀ-一가-\x{d7ff}]+`
 )
 
@@ -39,19 +50,37 @@ var cutters = [...]struct {
 	names string // with spaces between
 	cutter
 }{
-	{"gpt-2 phi-2 mpt olmo jais trillion exaone4 gigachat a.x-4.0 mellum", cutter{}},
+	{"default", cutter{before: []string{`[\p{P}$+<=>^~|]+`}, after: []string{`\p{N}+`, `[0-9][0-9][0-9]`}}},
+	{"gpt-2 phi-2 mpt olmo jais trillion exaone4 gigachat a.x-4.0 mellum granite-docling modern-bert jina-es jina-de jina-v1-en jina-v2-es jina-v2-de " +
+		"jina-v2-code roberta-bpe", cutter{}},
 	{"smollm starcoder refact command-r codeshell exaone minerva-7b mellum2", cutter{digits: 1}},
-	{"llama-bpe llama3 llama-v3 falcon3 falcon-h1 pixtral midm-2.0 lfm2", cutter{modern: true, digits: 3, whole: true, begin: true}},
-	{"dbrx smaug-bpe", cutter{modern: true, digits: 3}},
-	{"qwen2 deepseek-r1-qwen kormo megrez stablelm2 hunyuan solar-open", cutter{modern: true, digits: 1}},
+	{"llama-bpe llama3 llama-v3 falcon3 falcon-h1 pixtral midm-2.0 lfm2 jina-v5-nano", cutter{modern: true, digits: 3, whole: true, begin: true}},
+	{"glm4 glm5", cutter{modern: true, digits: 3, whole: true}},
+	{"dbrx smaug-bpe chatglm-bpe", cutter{modern: true, digits: 3}},
+	{"minicpm5", cutter{modern: true, whole: true, before: []string{`\p{N}{1,3}`}}},
+	{"qwen2 deepseek-r1-qwen kormo megrez stablelm2 hunyuan solar-open grok-2 f2llmv2 bailingmoe bailingmoe2 llada-moe", cutter{modern: true, digits: 1}},
+	{"laguna", cutter{modern: true, digits: 1, before: []string{`\n+`}}},
 	{"qwen35", cutter{modern: true, digits: 1, marks: true}},
 	{"falcon", cutter{before: []string{"[\\p{P}$+<=>^~|`]+"}, after: []string{`[0-9][0-9][0-9]`}}},
 	{"deepseek-llm", cutter{main: "-", before: []string{`[\r\n]`, `[\s]?` + cased + `+`, `[\s]?[!-/:-~！-／：-～‘-‟　-。]+`, `[\s]+$`, ideographs, `\p{N}+`}}},
 	{"deepseek-coder", cutter{main: "-", before: []string{`[\r\n]`, `[\s]?\p{L}+`, `[\s]?\p{P}+`, ideographs, `\p{N}`}}},
-	{"deepseek-v3 hunyuan-dense joyai-llm", cutter{before: []string{`\p{N}{1,3}`, `[一-龥぀-ゟ゠-ヿ]+`},
-		main: "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\\r\\n]*"}},
+	{"deepseek-v3 hunyuan-dense joyai-llm hy_v4", cutter{before: []string{`\p{N}{1,3}`, `[一-龥぀-ゟ゠-ヿ]+`}, main: marked}},
+	{"afmoe", cutter{threes: true, before: []string{`[一-鿿㐀-䶿豈-﫿぀-ゟ゠-ヿ･-ﾟ⼀-⿟เ-๿຀-໿ក-៿က-႟ꩠ-ꩿꧠ-꧿가-힯ᄀ-ᇿ]+`}, main: marked}},
 	{"tekken", cutter{whole: true, begin: true, main: word + `|` + capitals + `|\p{N}|` + symbols}},
-	{"gpt-4o llama4 kanana2", cutter{main: word + contractions + `?|` + capitals + contractions + `?|\p{N}{1,3}|` + symbols}},
+	{"gpt-4o llama4 kanana2 talkie minimax-m2", cutter{main: contracted + `|\p{N}{1,3}|` + symbols}},
+	{"granite-embed-multi-97m", cutter{whole: true, main: contracted + `|\p{N}{1,3}|` + symbols}},
+	{"tiny_aya cohere2moe", cutter{threes: true, alone: true, main: contracted + `|\p{N}{1,3}|` + symbols}},
+	{"youtu", cutter{whole: true, before: []string{`[가-힣ㄱ-ㆎ]+|[！…“”‘’—：；，、-〿︰-﹏]+|[ㄅ-ㄯ]+|[一-龥぀-ゟ゠-ヿ]+`},
+		main: contracted + `|\p{N}|` + symbols}},
+	{"seed-coder", cutter{main: contractions + `|` + simple + `|\p{N}| ?[^\s\p{L}\p{N}\r\n]+`}},
+	{"ufakzeka", cutter{main: simple + `|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*`}},
+	{"exaone-moe", cutter{main: contractions + `|` + first + `(?:\p{L}\p{M}*(?: \p{L}\p{M}*)*)+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]?`}},
+	{"poro-chat bloom gpt3-finnish", cutter{main: "-", before: []string{sentence}}},
+	{"viking", cutter{main: "-", before: []string{sentence, `\p{N}`}}},
+	{"kimi-k2", cutter{main: `\p{Han}+|` + first + upperNotHan + `*` + lowerNotHan + `+` + contractions + `?|` + first + upperNotHan + `+` + lowerNotHan + `*` +
+		contractions + `?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*`}},
+	{"chameleon", cutter{begin: true, before: []string{`<sentinel:[0-9]+>`, `IMGIMG[A-I]{1,4}Z`, `[\t\n]|    |  `, `\p{N}`, "[\\p{P}!-/:-@\\[-`{-~]"}}},
+	{"gemma4 granite-embed-multi-311m sarvam-moe", cutter{raw: true, main: "-", before: []string{`\n+`}}},
 }
 
 func cutterOf(pre string) (cutter, bool) {
@@ -79,6 +108,9 @@ func (c cutter) words() func(text string, f func(word string)) {
 		for _, e := range expressions {
 			passes = append(passes, c.pass(unicodeSpace(e)))
 		}
+	}
+	if c.threes {
+		passes = append(passes, c.cutThrees)
 	}
 	add(c.before)
 	switch {
@@ -119,6 +151,32 @@ func (c cutter) pass(expression string) func(text string, f func(word string)) {
 		}
 		f(text[at:])
 	}
+}
+
+// cutThrees cuts numbers into threes from their end.
+func (c cutter) cutThrees(text string, f func(word string)) {
+	digit := isNumber
+	if c.alone {
+		digit = unicode.IsDigit
+	}
+	from := 0
+	for at := 0; at < len(text); {
+		n := span(text[at:], digit, 0)
+		next, size := utf8.DecodeRuneInString(text[at+n:])
+		if n == 0 || c.alone && (isLetterOrMark(next) || next == '_' || unicode.Is(unicode.Pc, next)) {
+			at += n + size
+			continue
+		}
+		f(text[from:at])
+		for rest := utf8.RuneCountInString(text[at : at+n]); rest > 0; {
+			most := (rest-1)%3 + 1
+			size := span(text[at:], digit, most)
+			f(text[at : at+size])
+			at, rest = at+size, rest-most
+		}
+		from = at
+	}
+	f(text[from:])
 }
 
 // mainPass cuts a text into words that an expression has, and white space.

@@ -6,8 +6,9 @@
 SentencePiece is trained and applied by Google's library, byte-level BPE by Hugging Face's, and words are cut by the
 regular expressions themselves, in a module that has look-aheads.
 """
-import io, json
+import base64, io, json, tempfile, unicodedata
 import regex, sentencepiece
+from sentencepiece import sentencepiece_model_pb2
 from tokenizers import Regex, Tokenizer, models, pre_tokenizers, trainers
 
 corpus = """The quick brown fox jumps over the lazy dog, and the dog doesn't mind.
@@ -38,6 +39,31 @@ out = {"sentencepiece": {
     "tokens": [sp.id_to_piece(i) for i in range(len(sp))], "scores": [sp.get_score(i) for i in range(len(sp))],
     "kinds": [kind(i) for i in range(len(sp))],
     "cases": [{"text": t, "tokens": sp.encode(t)} for t in texts]}}
+
+# Replacements of characters and of sequences; the longest counts.
+rules = {"\t": " ", "\n": " ", "\r": " ", "\u200b": " ", "\x01": "", "\x7f": "", "e\u0301": "é", "...": "…", "..": "‥"}
+rules |= {c: unicodedata.normalize("NFKC", c) for t in texts + ["ﬁﬃ ½²ⅷ Ａｂｃ㎏ ﷺ ①"] for c in t if c not in rules and unicodedata.normalize("NFKC", c) != c}
+
+def trained(**options):
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(sentence_iterator=iter(corpus), model_writer=model, model_type="unigram", hard_vocab_limit=False,
+        minloglevel=2, **options)
+    sp = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
+    proto = sentencepiece_model_pb2.ModelProto.FromString(model.getvalue())
+    proto.trainer_spec.Clear()  # sizes and paths of the training
+    proto.ClearField("denormalizer_spec")
+    more = ["Würde\u3000ﬁn ﬃ ½² ⅷ Ａｂｃ㎏ ﷺ ①", "a.b..c...d....e", "  ١٢٣   x\u200by  ", "the…‥", "日本🦙🦙語 dog🦙"]
+    return {"tokens": [sp.id_to_piece(i) for i in range(len(sp))], "scores": [sp.get_score(i) for i in range(len(sp))],
+        "kinds": [2 if sp.is_unknown(i) else 3 if sp.is_control(i) else 6 if sp.is_byte(i) else 1 for i in range(len(sp))],
+        "charsmap": base64.b64encode(proto.normalizer_spec.precompiled_charsmap).decode(), "merged": proto.normalizer_spec.remove_extra_whitespaces,
+        "cases": [{"text": t, "tokens": sp.encode(t)} for t in texts + more]}
+
+with tempfile.NamedTemporaryFile("w", suffix=".tsv") as tsv:
+    for of, to in rules.items():
+        tsv.write(" ".join(f"{ord(c):X}" for c in of) + "\t" + " ".join(f"{ord(c):X}" for c in to) + "\n")
+    tsv.flush()
+    out["unigram"] = [trained(vocab_size=300, character_coverage=0.99, normalization_rule_tsv=tsv.name),
+        trained(vocab_size=500, byte_fallback=True, normalization_rule_name="identity", remove_extra_whitespaces=False)]
 
 modern = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}%s| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 old = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"

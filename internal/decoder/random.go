@@ -19,7 +19,7 @@ import (
 // Random is a model with weights at random: it says nothing, but computes what one of its sizes computes.
 type Random struct {
 	Architecture string // one of those that [Read] knows
-	Tokenizer    string // "llama" (SentencePiece), "gpt2" (byte-level BPE) or "bert" (WordPiece)
+	Tokenizer    string // "llama" (SentencePiece), "t5" (Unigram), "gpt2" (byte-level BPE) or "bert" (WordPiece)
 	Blocks       int
 	Width        int // a multiple of Heads, and of the block length of the formats
 	Hidden       int

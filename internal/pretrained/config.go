@@ -18,16 +18,18 @@ type config struct {
 	architecture string // of a GGUF file
 	headSize     int
 	experts      int
-	tied         bool                 // the output head is the embedding
-	interleaved  bool                 // rows of queries and keys are in another order in GGUF files
-	normsBelow   bool                 // norms are stored less 1
-	postNorms    bool                 // what attention and feed-forward layers add is normalised
-	numbers      map[string][]float32 // tensors of factors
+	tied         bool // the output head is the embedding
+	interleaved  bool // rows of queries and keys are in another order in GGUF files
+	normsBelow   bool // norms are stored less 1
+	postNorms    bool // what attention and feed-forward layers add is normalised
+	// RoBERTa has rows of its table of positions before that of the first token.
+	firstPosition int
+	numbers       map[string][]float32 // tensors of factors
 }
 
 // architectures are those of GGUF files, by the model type of folders.
 var architectures = map[string]string{"llama": "llama", "mistral": "llama", "mixtral": "llama", "qwen2": "qwen2", "qwen3": "qwen3", "qwen2_moe": "qwen2moe",
-	"qwen3_moe": "qwen3moe", "gemma": "gemma", "gemma2": "gemma2", "gemma3_text": "gemma3", "phi3": "phi3", "bert": "bert"}
+	"qwen3_moe": "qwen3moe", "gemma": "gemma", "gemma2": "gemma2", "gemma3_text": "gemma3", "phi3": "phi3", "bert": "bert", "xlm-roberta": "bert"}
 
 func (c *config) fail(err error) {
 	if c.err == nil {
@@ -225,7 +227,15 @@ func (c *config) gemma(set func(string, any), heads, width int) {
 func (c *config) encoder(set func(string, any), folder string) {
 	set("attention.layer_norm_epsilon", float32(c.number("layer_norm_eps")))
 	set("attention.head_count_kv", uint32(c.size("num_attention_heads")))
-	set("context_length", uint32(c.size("max_position_embeddings")))
+	context := c.size("max_position_embeddings")
+	if c.model == "xlm-roberta" {
+		c.firstPosition = int(c.numberOr("pad_token_id", 1)) + 1
+		if c.firstPosition < 1 || c.firstPosition >= context {
+			c.fail(fmt.Errorf("\"pad_token_id\" is %d, and there are %d positions: %w", c.firstPosition-1, context, ErrMalformed))
+		}
+		context -= c.firstPosition
+	}
+	set("context_length", uint32(max(context, 1)))
 	set("attention.causal", false)
 	c.must("hidden_act", "gelu")
 	c.must("position_embedding_type", "absolute")

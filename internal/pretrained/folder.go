@@ -122,18 +122,22 @@ func (f *Folder) openWeights(folder string) (map[string]*safetensors.Tensor, err
 const mostJSON = 256 << 20
 
 func readJSON(folder, name string, to any) error {
-	info, err := os.Stat(filepath.Join(folder, name))
-	if err != nil {
-		return err
-	}
-	if !info.Mode().IsRegular() || info.Size() > mostJSON {
-		return fmt.Errorf("%s: %d bytes, at most %d of a file are read: %w", name, info.Size(), mostJSON, compute.ErrTooLarge)
-	}
-	b, err := os.ReadFile(filepath.Join(folder, name))
+	b, err := readFile(folder, name)
 	if err != nil {
 		return err
 	}
 	return parseJSON(name, b, to)
+}
+
+func readFile(folder, name string) ([]byte, error) {
+	info, err := os.Stat(filepath.Join(folder, name))
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > mostJSON {
+		return nil, fmt.Errorf("%s: %d bytes, at most %d of a file are read: %w", name, info.Size(), mostJSON, compute.ErrTooLarge)
+	}
+	return os.ReadFile(filepath.Join(folder, name))
 }
 
 func parseJSON(name string, b []byte, to any) error {

@@ -58,7 +58,19 @@ func TestOpenErrors(t *testing.T) {
 		{"qwen2_moe", "config.json", change(dict{"mlp_only_layers": []int{1}}), compute.ErrUnsupported, "mlp_only_layers"},
 		{"qwen2_moe", "config.json", change(dict{"decoder_sparse_step": 2}), compute.ErrUnsupported, "decoder_sparse_step"},
 		{"bert", "config.json", change(dict{"position_embedding_type": "relative_key"}), compute.ErrUnsupported, "relative_key"},
-		{"llama", "tokenizer.json", model(dict{"type": "Unigram"}), compute.ErrUnsupported, "Unigram"},
+		{"llama", "tokenizer.json", model(dict{"type": "WordLevel"}), compute.ErrUnsupported, "WordLevel"},
+		{"llama", "tokenizer.json", model(dict{"type": "Unigram"}), pretrained.ErrMalformed, "vocab"},
+		{"xlm-roberta", "config.json", change(dict{"pad_token_id": 65}), pretrained.ErrMalformed, "pad_token_id"},
+		{"xlm-roberta", "config.json", change(dict{"pad_token_id": -7}), pretrained.ErrMalformed, "pad_token_id"},
+		{"xlm-roberta", "tokenizer.json", model(dict{"unk_id": 1 << 40}), pretrained.ErrMalformed, "unk_id"},
+		{"xlm-roberta", "tokenizer.json", model(dict{"unk_id": nil}), pretrained.ErrMalformed, "unk_id"},
+		{"xlm-roberta", "tokenizer.json", model(dict{"vocab": [][]any{{"a", 0}, {"a", 1}}}), pretrained.ErrMalformed, "two numbers"},
+		{"xlm-roberta", "tokenizer.json", model(dict{"vocab": [][]any{{1, "a"}}}), pretrained.ErrMalformed, "vocab"},
+		{"xlm-roberta", "tokenizer.json", change(dict{"normalizer": dict{"type": "Lowercase"}}), compute.ErrUnsupported, "Lowercase"},
+		{"xlm-roberta", "tokenizer.json", change(dict{"normalizer": dict{"type": "Precompiled", "precompiled_charsmap": "?"}}), pretrained.ErrMalformed, "base64"},
+		{"xlm-roberta", "tokenizer.json", change(dict{"pre_tokenizer": dict{"type": "Digits"}}), compute.ErrUnsupported, "Digits"},
+		{"xlm-roberta", "tokenizer.json", change(dict{"post_processor": dict{"type": "TemplateProcessing", "single": []dict{{"SpecialToken": dict{"id": "[X]"}}}}}),
+			pretrained.ErrMalformed, "[X]"},
 		{"llama", "tokenizer.json", model(dict{"vocab": dict{"a": 1 << 40}}), pretrained.ErrMalformed, "number"},
 		{"llama", "tokenizer.json", model(dict{"vocab": dict{"a": -1}}), pretrained.ErrMalformed, "-1"},
 		{"llama", "tokenizer.json", model(dict{"vocab": []int{1}}), pretrained.ErrMalformed, "vocab"},
@@ -164,7 +176,7 @@ func TestFactors(t *testing.T) {
 
 // FuzzOpen changes what the files in JSON say: errors, and no more memory than the files have, or a model.
 func FuzzOpen(f *testing.F) {
-	kinds := []string{"llama", "qwen2", "mixtral", "bert"}
+	kinds := []string{"llama", "qwen2", "mixtral", "bert", "xlm-roberta"}
 	dirs := make([]string, len(kinds))
 	for i, kind := range kinds {
 		_, dir := written(f, kind, samples[kind], 1)

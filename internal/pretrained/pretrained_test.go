@@ -68,6 +68,8 @@ var samples = map[string]sample{
 		dict{"partial_rotary_factor": 0.75, "sliding_window": 5}},
 	"bert": {decoder.Random{Architecture: "bert", Tokenizer: "bert", Blocks: 2, Width: 64, Hidden: 96, Heads: 4, KVHeads: 4, Context: 64, Seed: 12},
 		dict{"hidden_act": "gelu", "position_embedding_type": "absolute"}},
+	"xlm-roberta": {decoder.Random{Architecture: "bert", Tokenizer: "t5", Blocks: 2, Width: 64, Hidden: 96, Heads: 4, KVHeads: 4, Context: 64, Seed: 13},
+		dict{"hidden_act": "gelu", "position_embedding_type": "absolute", "max_position_embeddings": 66, "pad_token_id": 1}},
 }
 
 // written is a model as a file and as a folder.
@@ -81,7 +83,7 @@ func written(t testing.TB, kind string, s sample, files int) (*gguf.File, string
 	save(t, dir, "tokenizer.json", tokenizerOf(t, f))
 	save(t, dir, "tokenizer_config.json", dict{"bos_token": dict{"content": pieceOf(t, f, "bos")}, "eos_token": pieceOf(t, f, "eos"),
 		"add_bos_token": s.Tokenizer == "llama", "chat_template": "{{ messages }}"})
-	if kind == "bert" {
+	if s.Architecture == "bert" {
 		require.NoError(t, os.Mkdir(filepath.Join(dir, "1_Pooling"), 0o777))
 		save(t, dir, "1_Pooling/config.json", dict{"pooling_mode_mean_tokens": true})
 	}
@@ -177,8 +179,12 @@ func stores(t testing.TB, kind string, f *gguf.File, s sample) (all []stored) {
 			}
 			data = other
 		}
+		if kind == "xlm-roberta" && base == "position_embd" { // after those that no token has
+			shape = []int{shape[0] + 2, shape[1]}
+			data = append(bytes.Repeat([]byte{0xff}, 2*len(data)/x.Rows()), data...)
+		}
 		name, experts := folderName(kind, base)
-		if layer >= 0 && kind == "bert" {
+		if layer >= 0 && s.Architecture == "bert" {
 			name = fmt.Sprintf("encoder.layer.%d.%s", layer, name)
 		} else if layer >= 0 {
 			name = fmt.Sprintf("model.layers.%d.%s", layer, name)
@@ -209,7 +215,7 @@ func encode(x []float32) ([]byte, error) {
 
 // folderName is how folders call a tensor.
 func folderName(kind, base string) (name string, experts bool) {
-	if kind == "bert" {
+	if kind == "bert" || kind == "xlm-roberta" {
 		return map[string]string{"token_embd": "embeddings.word_embeddings", "position_embd": "embeddings.position_embeddings",
 			"token_types": "embeddings.token_type_embeddings", "token_embd_norm": "embeddings.LayerNorm", "attn_q": "attention.self.query",
 			"attn_k": "attention.self.key", "attn_v": "attention.self.value", "attn_output": "attention.output.dense",
@@ -282,6 +288,19 @@ func tokenizerOf(t testing.TB, f *gguf.File) dict {
 	model := dict{"type": "BPE", "vocab": vocabulary}
 	all := dict{"added_tokens": added, "model": model}
 	switch kind {
+	case "t5":
+		scores, err := gguf.Values[float32](f, "tokenizer.ggml.scores")
+		require.NoError(t, err)
+		list := make([][]any, len(tokens))
+		for i, s := range tokens {
+			list[i] = []any{s, scores[i]}
+		}
+		model["type"], model["unk_id"], model["byte_fallback"], model["vocab"] = "Unigram", 0, true, list
+		all["normalizer"] = dict{"type": "Sequence", "normalizers": []dict{{"type": "Precompiled", "precompiled_charsmap": nil},
+			{"type": "Strip", "strip_left": false, "strip_right": true}, {"type": "Replace", "pattern": dict{"Regex": " {2,}"}, "content": "▁"}}}
+		all["pre_tokenizer"] = dict{"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always"}
+		all["post_processor"] = dict{"type": "TemplateProcessing", "single": []dict{{"SpecialToken": dict{"id": "<s>"}}, {"Sequence": dict{"id": "A"}},
+			{"SpecialToken": dict{"id": "</s>"}}}}
 	case "bert":
 		model["type"], model["unk_token"], model["continuing_subword_prefix"] = "WordPiece", "[UNK]", "##"
 		all["normalizer"], all["pre_tokenizer"] = dict{"type": "BertNormalizer", "lowercase": true}, dict{"type": "BertPreTokenizer"}
@@ -341,6 +360,7 @@ func TestOpen(t *testing.T) {
 				require.Equal(t, tokens, got.Encode(text), "%q", text)
 				require.Equal(t, want.Decode(tokens), got.Decode(tokens))
 			}
+			require.Equal(t, want.Wraps(), got.Wraps())
 			require.Equal(t, []string{want.BOS(), want.EOS()}, []string{got.BOS(), got.EOS()})
 			template, err := gguf.Value[string](f.File, "tokenizer.chat_template")
 			require.NoError(t, err)

@@ -15,14 +15,10 @@ import (
 
 // tokenizerFile is tokenizer.json.
 type tokenizerFile struct {
-	Added []struct {
-		ID      int    `json:"id"`
-		Content string `json:"content"`
-		Special bool   `json:"special"`
-	} `json:"added_tokens"`
-	Normalizer    *stage `json:"normalizer"`
-	PreTokenizer  *stage `json:"pre_tokenizer"`
-	PostProcessor *stage `json:"post_processor"`
+	Added         []addedToken `json:"added_tokens"`
+	Normalizer    *stage       `json:"normalizer"`
+	PreTokenizer  *stage       `json:"pre_tokenizer"`
+	PostProcessor *stage       `json:"post_processor"`
 	Model         struct {
 		Type         string          `json:"type"`
 		Vocabulary   json.RawMessage `json:"vocab"`
@@ -30,9 +26,16 @@ type tokenizerFile struct {
 		ByteFallback bool            `json:"byte_fallback"`
 		IgnoreMerges bool            `json:"ignore_merges"`
 		Unknown      string          `json:"unk_token"`
+		UnknownID    *int            `json:"unk_id"`
 		Continuing   string          `json:"continuing_subword_prefix"`
 		EndOfWord    string          `json:"end_of_word_suffix"`
 	} `json:"model"`
+}
+
+type addedToken struct {
+	ID      int    `json:"id"`
+	Content string `json:"content"`
+	Special bool   `json:"special"`
 }
 
 // stage is a step before or after the model of a tokenizer; which fields it has depends on its type.
@@ -54,6 +57,9 @@ type stage struct {
 	Split          *bool           `json:"split"`
 	Lowercase      *bool           `json:"lowercase"`
 	StripAccents   *bool           `json:"strip_accents"`
+	StripRight     bool            `json:"strip_right"`
+	StripLeft      bool            `json:"strip_left"`
+	Charsmap       []byte          `json:"precompiled_charsmap"`
 	Single         json.RawMessage `json:"single"`
 }
 
@@ -61,6 +67,14 @@ type pattern struct {
 	Regex  string
 	String string
 }
+
+// scored is a token of a Unigram vocabulary, which is a list of pairs.
+type scored struct {
+	piece string
+	score float32
+}
+
+func (s *scored) UnmarshalJSON(b []byte) error { return json.Unmarshal(b, &[]any{&s.piece, &s.score}) }
 
 // flatten lists the stages of a sequence.
 func (s *stage) flatten() []stage {
@@ -101,6 +115,8 @@ type vocabulary struct {
 	kinds    []int32
 	ids      map[string]int
 	merges   [][2]string
+	scores   []float32   // of a Unigram vocabulary
+	pieces   *pieceModel // in place of tokenizer.json
 }
 
 // mostTokens bounds the numbers of tokens.
@@ -109,19 +125,28 @@ const mostTokens = 1 << 22
 // writeTokenizer sets the metadata of the tokenizer and the chat template.
 func writeTokenizer(m *image, folder string, c *config) error {
 	v := &vocabulary{}
-	if err := readJSON(folder, "tokenizer.json", &v.tokenizerFile); err != nil {
-		return err
-	}
 	if err := optionalJSON(folder, "tokenizer_config.json", &v.settings); err != nil {
 		return err
 	}
-	if err := v.read(); err != nil {
-		return fmt.Errorf("tokenizer.json: %w", err)
+	err := readJSON(folder, "tokenizer.json", &v.tokenizerFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		if other := v.readPieces(folder); !errors.Is(other, fs.ErrNotExist) {
+			err = other
+		}
 	}
-	var err error
+	if err != nil {
+		return err
+	}
+	if err := v.read(); err != nil {
+		return fmt.Errorf("tokenizer: %w", err)
+	}
 	switch {
+	case v.pieces != nil:
+		v.writePieces(m)
 	case v.Model.Type == "WordPiece":
 		err = v.wordPiece(m)
+	case v.Model.Type == "Unigram":
+		err = v.unigram(m)
 	case v.Model.ByteFallback:
 		err = v.sentencePiece(m)
 	default:
@@ -140,13 +165,13 @@ func writeTokenizer(m *image, folder string, c *config) error {
 
 // read reads tokens and merges.
 func (v *vocabulary) read() error {
-	if v.Model.Type != "BPE" && v.Model.Type != "WordPiece" {
-		return fmt.Errorf("a vocabulary of type %q, need BPE or WordPiece: %w", v.Model.Type, compute.ErrUnsupported)
+	if !slices.Contains([]string{"BPE", "WordPiece", "Unigram"}, v.Model.Type) {
+		return fmt.Errorf("a vocabulary of type %q, need BPE, WordPiece or Unigram: %w", v.Model.Type, compute.ErrUnsupported)
 	}
 	if v.Model.EndOfWord != "" {
 		return fmt.Errorf("words that end in %q: %w", v.Model.EndOfWord, compute.ErrUnsupported)
 	}
-	if err := parseJSON("vocab", v.Model.Vocabulary, &v.ids); err != nil {
+	if err := v.readIDs(); err != nil {
 		return err
 	}
 	most := len(v.ids)
@@ -190,9 +215,32 @@ func (v *vocabulary) read() error {
 	return v.readMerges()
 }
 
+// readIDs reads the tokens of the model: numbers by name, or a list in their order.
+func (v *vocabulary) readIDs() error {
+	switch {
+	case v.pieces != nil:
+		return nil
+	case v.Model.Type != "Unigram":
+		return parseJSON("vocab", v.Model.Vocabulary, &v.ids)
+	}
+	var list []scored
+	if err := parseJSON("vocab", v.Model.Vocabulary, &list); err != nil {
+		return err
+	}
+	v.ids = make(map[string]int, len(list))
+	for i, x := range list {
+		if _, twice := v.ids[x.piece]; twice {
+			return fmt.Errorf("token %q has two numbers, one is %d: %w", x.piece, i, ErrMalformed)
+		}
+		v.ids[x.piece] = i
+		v.scores = append(v.scores, x.score)
+	}
+	return nil
+}
+
 // readMerges reads pairs, which are strings with a space between or lists of two.
 func (v *vocabulary) readMerges() error {
-	if v.Model.Type != "BPE" {
+	if v.Model.Type != "BPE" || v.pieces != nil {
 		return nil
 	}
 	if err := json.Unmarshal(v.Model.Merges, &v.merges); err == nil {
@@ -285,7 +333,7 @@ func (v *vocabulary) sentencePiece(m *image) error {
 			v.kinds[i] = unknownToken
 			m.set("tokenizer.ggml.unknown_token_id", uint32(i))
 		case v.kinds[i] != normalToken:
-		case len(s) == 6 && strings.HasPrefix(s, "<0x") && s[5] == '>':
+		case byteNamed(s):
 			v.kinds[i] = byteToken
 		case !merged[i] && len([]rune(s)) > 1:
 			v.kinds[i] = unusedToken // nothing is merged to it
@@ -294,6 +342,59 @@ func (v *vocabulary) sentencePiece(m *image) error {
 	m.set("tokenizer.ggml.scores", scores)
 	return nil
 }
+
+// unigram is SentencePiece's vocabulary with scores. Spaces at the ends of texts and all but one of several are left out if words are cut at white
+// space, or runs of spaces replaced.
+func (v *vocabulary) unigram(m *image) error {
+	m.set("tokenizer.ggml.model", "t5")
+	prefix, merged := false, false
+	for _, n := range v.Normalizer.flatten() {
+		switch {
+		case n.Type == "Precompiled":
+			if len(n.Charsmap) > 0 && m.keys["tokenizer.ggml.precompiled_charsmap"] == nil {
+				m.set("tokenizer.ggml.precompiled_charsmap", n.Charsmap)
+			}
+		case n.Type == "Replace" && n.Pattern != nil && n.Pattern.Regex == " {2,}" && (n.Content == " " || n.Content == "▁"):
+			merged = true
+		case n.Type == "Strip" && n.StripRight && !n.StripLeft: // with runs of spaces
+		default:
+			return fmt.Errorf("a normalizer %q before a Unigram vocabulary: %w", n.Type, compute.ErrUnsupported)
+		}
+	}
+	for _, p := range v.PreTokenizer.flatten() {
+		switch {
+		case p.Type == "WhitespaceSplit":
+			merged = true
+		case p.Type == "Metaspace" && p.Replacement == "▁":
+			prefix = p.Scheme == "first" || p.Scheme == "always" || p.Scheme == "" && (p.AddPrefixSpace == nil || *p.AddPrefixSpace)
+			for i, s := range v.tokens {
+				if (p.Split == nil || *p.Split) && v.kinds[i] == normalToken && strings.LastIndex(s, "▁") > 0 {
+					v.kinds[i] = unusedToken // as words are cut before marks
+				}
+			}
+		default:
+			return fmt.Errorf("a pre-tokenizer %q before a Unigram vocabulary: %w", p.Type, compute.ErrUnsupported)
+		}
+	}
+	m.set("tokenizer.ggml.add_space_prefix", prefix)
+	m.set("tokenizer.ggml.remove_extra_whitespaces", merged)
+	unknown := v.Model.UnknownID
+	if unknown == nil || *unknown < 0 || *unknown >= len(v.scores) {
+		return fmt.Errorf("\"unk_id\" is none of %d tokens: %w", len(v.scores), ErrMalformed)
+	}
+	v.kinds[*unknown] = unknownToken
+	m.set("tokenizer.ggml.unknown_token_id", uint32(*unknown))
+	for i, s := range v.tokens {
+		if v.Model.ByteFallback && v.kinds[i] == normalToken && byteNamed(s) {
+			v.kinds[i] = byteToken
+		}
+	}
+	m.set("tokenizer.ggml.scores", append(v.scores, make([]float32, len(v.tokens)-len(v.scores))...))
+	return nil
+}
+
+// byteNamed reports the name of a token of a byte.
+func byteNamed(s string) bool { return len(s) == 6 && strings.HasPrefix(s, "<0x") && s[5] == '>' }
 
 // setting is a token of tokenizer_config.json, which is a text or an object with one.
 func (v *vocabulary) setting(key, otherwise string) string {
@@ -340,12 +441,28 @@ func (v *vocabulary) ends(m *image, folder string, c *config) error {
 	if err != nil {
 		return err
 	}
-	if len(begin) > 0 && v.Model.Type != "WordPiece" {
-		m.set("tokenizer.ggml.bos_token_id", uint32(begin[0]))
-	}
 	end, err := numbers("eos_token_id")
 	if err != nil {
 		return err
+	}
+	if v.Model.Type == "Unigram" {
+		first, last, _ := v.around()
+		for _, x := range []struct {
+			name string
+			list *[]int
+		}{{first, &begin}, {last, &end}} {
+			id, ok := v.ids[x.name]
+			if x.name != "" && !ok {
+				return fmt.Errorf("texts are put between %q and %q, which are no tokens: %w", first, last, ErrMalformed)
+			}
+			if ok {
+				*x.list = append([]int{id}, slices.DeleteFunc(*x.list, func(other int) bool { return other == id })...)
+			}
+		}
+		m.set("tokenizer.ggml.add_eos_token", last != "")
+	}
+	if len(begin) > 0 && v.Model.Type != "WordPiece" {
+		m.set("tokenizer.ggml.bos_token_id", uint32(begin[0]))
 	}
 	keys := []string{"eos", "eot", "eom"}
 	if len(end) > len(keys) {
@@ -362,17 +479,27 @@ func (v *vocabulary) ends(m *image, folder string, c *config) error {
 
 // begins reports texts that begin with a token of their own: as the template of the post-processor says, or else the settings.
 func (v *vocabulary) begins() bool {
+	if first, _, ok := v.around(); ok {
+		return first != ""
+	}
+	b, said := v.settings["add_bos_token"].(bool)
+	return b || !said && v.pieces != nil && v.pieces.kind == 2 // as the class for such files has it by default
+}
+
+// around returns the tokens that the template of the post-processor begins and ends texts with, empty for none.
+func (v *vocabulary) around() (first, last string, ok bool) {
 	for _, p := range v.PostProcessor.flatten() {
 		if p.Type != "TemplateProcessing" {
 			continue
 		}
-		var single []map[string]any
+		var single []struct {
+			SpecialToken struct{ ID string }
+		}
 		if json.Unmarshal(p.Single, &single) == nil && len(single) > 0 {
-			return single[0]["SpecialToken"] != nil
+			return single[0].SpecialToken.ID, single[len(single)-1].SpecialToken.ID, true
 		}
 	}
-	b, _ := v.settings["add_bos_token"].(bool)
-	return b
+	return "", "", false
 }
 
 // template sets the chat template: that of a file of its own, or of the settings.

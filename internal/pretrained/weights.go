@@ -78,7 +78,7 @@ var names = map[string]string{
 }
 
 // without are tensors that the networks do without: constants, and heads of encoders for other tasks.
-var without = regexp.MustCompile(`rotary_emb\.inv_freq$|^(bert\.)?embeddings\.position_ids$|^(bert\.)?pooler\.|^cls\.`)
+var without = regexp.MustCompile(`rotary_emb\.inv_freq$|^((bert|roberta)\.)?(embeddings\.position_ids$|pooler\.)|^cls\.`)
 
 // number is that of a layer or an expert in a name.
 var number = regexp.MustCompile(`\.(0|[1-9][0-9]{0,5})\.`)
@@ -115,7 +115,7 @@ func (w *weights) add(name string) error {
 	if without.MatchString(name) || name == "lm_head.weight" && w.config.tied {
 		return nil
 	}
-	plain := strings.TrimPrefix(strings.TrimPrefix(name, "model."), "bert.")
+	plain := strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(name, "model."), "bert."), "roberta.")
 	var numbers []int
 	pattern := number.ReplaceAllStringFunc(plain, func(s string) string {
 		n, _ := strconv.Atoi(s[1 : len(s)-1])
@@ -173,6 +173,14 @@ func (w *weights) one(to string, t *safetensors.Tensor) {
 			w.fail(fmt.Errorf("shape %v for heads of %d: %w", shape, w.config.headSize, compute.ErrShape))
 			return
 		}
+	}
+	if first := w.config.firstPosition; first > 0 && to == "position_embd.weight" && len(shape) == 2 {
+		if shape[0] <= first {
+			w.fail(fmt.Errorf("shape %v, and positions begin at %d: %w", shape, first, compute.ErrShape))
+			return
+		}
+		shape = []int{shape[0] - first, shape[1]}
+		turned = func(row int) int { return row + first }
 	}
 	if len(shape) == 1 {
 		add := float32(0)

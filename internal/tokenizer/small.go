@@ -1,12 +1,9 @@
 package tokenizer
 
-import (
-	"fmt"
-	"strings"
-)
+import "strings"
 
 // WriteSmall sets the metadata of a vocabulary that spells every text, for models with random weights, and returns how many tokens it
-// has. The model is "llama" (SentencePiece), "gpt2" (byte-level BPE) or "bert" (WordPiece).
+// has. The model is "llama" (SentencePiece), "t5" (Unigram), "gpt2" (byte-level BPE) or "bert" (WordPiece).
 func WriteSmall(set func(key string, value any), model string) int {
 	words := strings.Fields("th he in er an re on at en nd the and ing tion is to of")
 	var tokens []string
@@ -31,11 +28,11 @@ func WriteSmall(set func(key string, value any), model string) int {
 		set("tokenizer.ggml.unknown_token_id", uint32(1))
 		set("tokenizer.ggml.cls_token_id", uint32(2))
 		set("tokenizer.ggml.seperator_token_id", uint32(3)) // as files spell it
-	case "llama":
+	case "llama", "t5":
 		add(unknownToken, "<unk>")
 		add(controlToken, "<s>", "</s>")
 		for b := range 256 {
-			add(byteToken, fmt.Sprintf("<0x%02X>", b))
+			add(byteToken, byteName(byte(b)))
 		}
 		add(normalToken, spaceMark)
 		for c := 'a'; c <= 'z'; c++ {
@@ -48,6 +45,13 @@ func WriteSmall(set func(key string, value any), model string) int {
 		scores := make([]float32, len(tokens))
 		for i := range scores {
 			scores[i] = -float32(i)
+		}
+		if model == "t5" {
+			for i, s := range tokens { // so that longer ones are better
+				scores[i] = -16 - float32(i)/64 + float32(len(s))
+			}
+			set("tokenizer.ggml.add_bos_token", true)
+			set("tokenizer.ggml.remove_extra_whitespaces", true)
 		}
 		set("tokenizer.ggml.scores", scores)
 		set("tokenizer.ggml.unknown_token_id", uint32(0))

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -31,6 +32,10 @@ type golden struct {
 		Cutters        map[string][]goldenCase
 	}
 	Unigram []goldenUnigram
+	Raw     struct {
+		Tokens, Merges []string
+		Cases          []goldenCase
+	}
 }
 
 type goldenUnigram struct {
@@ -120,6 +125,42 @@ func TestUnigram(t *testing.T) {
 	}
 	x := g.Unigram[0].read(t, g.Unigram[0].Charsmap)
 	require.Equal(t, "the shells", x.Decode(x.Encode("  the \n shells\u3000")))
+}
+
+func (g *golden) raw(t testing.TB, more ...any) *Tokenizer {
+	kinds := make([]int32, len(g.Raw.Tokens))
+	for i, s := range g.Raw.Tokens {
+		switch kinds[i] = normalToken; {
+		case s == "<unk>" || s == "<bos>":
+			kinds[i] = controlToken
+		case strings.HasPrefix(s, "<0x"):
+			kinds[i] = byteToken
+		}
+	}
+	x, err := New(metadataFile(t, append([]any{ggml + "model", "gemma4", ggml + "tokens", g.Raw.Tokens, ggml + "token_type", kinds,
+		ggml + "merges", g.Raw.Merges}, more...)...))
+	require.NoError(t, err)
+	return x
+}
+
+// TestCharacterPairs is about BPE of characters, as Gemma 4 has it.
+func TestCharacterPairs(t *testing.T) {
+	g := readGolden(t)
+	x := g.raw(t)
+	breaks := int32(slices.Index(g.Raw.Tokens, "\n\n"))
+	require.Positive(t, breaks)
+	for _, c := range g.Raw.Cases {
+		if strings.Contains(c.Text, "<unk>") {
+			continue // where control tokens are read as such
+		}
+		if got := append([]int32{}, x.Encode(c.Text)...); strings.Contains(c.Text, "\n\n") { // a token that no merge makes
+			require.Contains(t, got, breaks)
+		} else {
+			require.Equal(t, c.Tokens, got, "%q", c.Text)
+		}
+		require.Equal(t, strings.ReplaceAll(c.Text, spaceMark, " "), x.Decode(x.Encode(c.Text)))
+	}
+	require.Equal(t, []int32{1, breaks}, g.raw(t, ggml+"bos_token_id", uint32(1)).Encode("\n\n"), "the model wants a beginning")
 }
 
 // FuzzCharsmap reads any table of replacements: an error, or replacements within the text.
@@ -268,6 +309,7 @@ func FuzzTokenizer(f *testing.F) {
 	for pre := range g.BytePairs.Cutters {
 		tokenizers[pre] = g.bytePairs(f, pre)
 	}
+	tokenizers["raw"] = g.raw(f)
 	tokenizers["unigram"] = g.Unigram[1].read(f, []byte{})
 	replacing := g.Unigram[0].read(f, g.Unigram[0].Charsmap)
 	f.Fuzz(func(t *testing.T, text string) {
@@ -275,8 +317,8 @@ func FuzzTokenizer(f *testing.F) {
 		for name, x := range tokenizers {
 			tokens := x.Encode(text)
 			want := strings.ToValidUTF8(text, "\uFFFD")
-			if name == "sentencepiece" || name == "unigram" {
-				for _, control := range []string{"<unk>", "<s>", "</s>"} {
+			if name == "sentencepiece" || name == "unigram" || name == "raw" {
+				for _, control := range []string{"<unk>", "<s>", "</s>", "<bos>"} {
 					if strings.Contains(text, control) {
 						return
 					}

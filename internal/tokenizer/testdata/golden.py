@@ -9,7 +9,7 @@ regular expressions themselves, in a module that has look-aheads.
 import base64, io, json, tempfile, unicodedata
 import regex, sentencepiece
 from sentencepiece import sentencepiece_model_pb2
-from tokenizers import Regex, Tokenizer, models, pre_tokenizers, trainers
+from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, trainers
 
 corpus = """The quick brown fox jumps over the lazy dog, and the dog doesn't mind.
 She sells sea shells by the sea shore; the shells that she sells are sea shells for sure.
@@ -97,4 +97,17 @@ for name, patterns in cutters.items():
         ignore_merges=name == "llama-bpe"))
     t.pre_tokenizer = splits(patterns)
     out["bytepairs"]["cutters"][name] = [{"text": x, "words": words(patterns, x), "tokens": t.encode(x).ids} for x in texts]
+
+# BPE of characters, as Gemma 4 has it: spaces are marks, only line breaks cut, and there are tokens of bytes.
+raw = Tokenizer(models.BPE(byte_fallback=True, unk_token="<unk>"))
+raw.normalizer = normalizers.Replace(" ", "▁")
+raw.pre_tokenizer = pre_tokenizers.Split(Regex(r"[^\n]+|\n+"), "isolated")
+raw.train_from_iterator(corpus, trainers.BpeTrainer(vocab_size=560, limit_alphabet=80, show_progress=False,
+    special_tokens=["<unk>", "<bos>", "\n\n"] + [f"<0x{b:02X}>" for b in range(256)]))
+state = json.loads(raw.to_str())["model"]
+raw = Tokenizer(models.BPE(vocab=state["vocab"], merges=[tuple(m) for m in state["merges"]], byte_fallback=True, unk_token="<unk>"))
+raw.normalizer = normalizers.Replace(" ", "▁")
+raw.pre_tokenizer = pre_tokenizers.Split(Regex(r"[^\n]+|\n+"), "isolated")
+out["raw"] = {"tokens": sorted(state["vocab"], key=state["vocab"].get), "merges": [" ".join(m) for m in state["merges"]],
+    "cases": [{"text": x, "tokens": raw.encode(x).ids} for x in texts]}
 print(json.dumps(out, ensure_ascii=True))

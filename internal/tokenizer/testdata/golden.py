@@ -1,6 +1,6 @@
 """Writes tokenizers.json: small vocabularies, and what other implementations make of texts with them.
 
-    pip install sentencepiece==0.2.3 tokenizers==0.23.3 regex==2026.11.15
+    pip install sentencepiece==0.2.3 protobuf==7.36.2 tokenizers==0.23.3 regex==2026.11.15
     python3 golden.py > tokenizers.json
 
 SentencePiece is trained and applied by Google's library, byte-level BPE by Hugging Face's, and words are cut by the

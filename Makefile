@@ -258,7 +258,7 @@ proofs-misuse: # by the clock, each part its share
 	cd internal/misuse && $(PROOF) -v .
 
 proofs-programs:
-	$(PROOF) -v ./internal/cudacorpus ./onnx/internal/corpus ./examples/ocr
+	$(PROOF) -v ./internal/cudacorpus ./onnx/internal/corpus ./examples/ocr ./internal/decoder
 	WAVELANE_SAMPLE=1 $(PROOF) ./internal/conformance ./cpu
 	cd internal/simd/asmgen && $(PROOF) ./kernels
 	cd internal/randomprograms && $(PROOF) .

@@ -124,6 +124,18 @@ func (b *builder) quantised(note string, options any, m, k int, n ...int) *testC
 	})
 }
 
+// biased adds biases of these lengths.
+func (c *testCase) biased(n ...int) {
+	inputs := c.inputs
+	c.inputs = func(r *source) []operand {
+		in := inputs(r)
+		for _, n := range n {
+			in = append(in, r.floats(-1, 1, n))
+		}
+		return in
+	}
+}
+
 func (b *builder) dequantize(note string, o compute.DequantizeOptions, n, k int, rows []int) *testCase {
 	return b.add(note, program.Attr{Options: o}, func(r *source) []operand {
 		in := []operand{r.packed(o.Format, n, k)}
@@ -272,10 +284,7 @@ func quantQKVCases(b *builder) {
 		for _, q := range []bool{false, true} {
 			c := b.quantised("", o(f.BlockFormat, f.BlockFormat, last, q), 1+i%9, 256*(1+i%2), 12, 5, 4)
 			if i%2 == 0 {
-				inputs := c.inputs
-				c.inputs = func(r *source) []operand {
-					return append(inputs(r), r.floats(-1, 1, 12), r.floats(-1, 1, 5), r.floats(-1, 1, 4))
-				}
+				c.biased(12, 5, 4)
 			}
 		}
 	}

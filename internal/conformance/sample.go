@@ -96,8 +96,12 @@ func LongCases(e *program.Entry) (cases []Case) {
 }
 
 // NewQuantCase is a case of a product of x, m × k, with weights of given numbers of rows, or of columns if they are column-major.
+// Of an odd number of rows, those of [catalogue.QuantQKV] have biases.
 func NewQuantCase(e *program.Entry, options any, m, k int, n ...int) Case {
 	c := (&builder{Entry: e}).quantised("", options, m, k, n...)
+	if e == catalogue.QuantQKV && m%2 == 1 {
+		c.biased(n...)
+	}
 	call := Call{Attr: c.attr}
 	for _, x := range c.inputs(newSource(Seed(), e.Name, c.number)) {
 		call.In = append(call.In, x.Type)

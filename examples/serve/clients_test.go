@@ -57,7 +57,7 @@ func TestClients(t *testing.T) {
 		require.NoError(t, json.Unmarshal(output(client[0], client[1], s.url), &got))
 		require.Equal(t, object{
 			"models": []any{"small"}, "chat": chat, "stream": chat, "completion": text, "tokens": []any{12.0, 12.0, 12.0}, "embeddings": []any{64.0, 64.0},
-			"keys": []any{"colour", "warm"},
+			"keys":   []any{"colour", "warm"},
 			"errors": []any{[]any{"NotFoundError", 404.0, "model_not_found", "model"}, []any{"BadRequestError", 400.0, "invalid_value", "temperature"}},
 		}, got, client[1])
 	}

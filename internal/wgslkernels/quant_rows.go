@@ -37,17 +37,18 @@ type quantRows struct {
 func (v *quantRows) rows() int { return 4 / len(v.of[0].w) * quantLanes / v.lanes }
 
 // spread sets how many threads share four rows: all of a workgroup, or fewer where rows have less than four runs for each of them and there are
-// workgroups enough for the device. Then fewer of them idle, and sums are added up by fewer.
+// workgroups enough for the device, whose weights bindings hold. Then fewer of them idle, and sums are added up by fewer.
 func (v *quantRows) spread(room, k int, caps *wgsl.Caps) {
-	rows, enough := 0, 1024
+	rows, bytes, enough := 0, 0, 1024
 	if caps.Software { // which has some threads
 		enough = 8
 	}
 	for _, p := range v.of {
-		rows += p.w[0].rows()
+		rows, bytes = rows+p.w[0].rows(), max(bytes, p.w[0].rowBytes())
 	}
 	v.lanes = quantLanes
-	for k/16 < 4*v.lanes && v.lanes > 4*room && v.lanes > 8 && rows >= 2*v.rows()*enough {
+	for k/16 < 4*v.lanes && v.lanes > 4*room && v.lanes > 8 && rows >= 2*v.rows()*enough &&
+		4*v.rows()*bytes <= int(caps.MaxBinding) {
 		v.lanes /= 2
 	}
 }

@@ -2,6 +2,7 @@ package x86
 
 import (
 	"maps"
+	"slices"
 
 	"github.com/wavelane/wavelane/internal/simd/asmgen/ir"
 )
@@ -76,9 +77,9 @@ func (l *lowering) section(copies, group int, homes []*value, mask *value) *sect
 		}
 	}
 	weave()
-	for k, v := range ordered {
+	for _, k := range slices.Sorted(maps.Keys(ordered)) {
 		p := pieces[0]
-		flags[k] = p.and(v, flags[k])
+		flags[k] = p.and(ordered[k], flags[k])
 		s.code = append(s.code, p.code...)
 		p.code = nil
 	}

@@ -77,8 +77,8 @@ func TestAll(t *testing.T) {
 		require.NotEmpty(t, b.Doc)
 	}
 	full, most := cube, longest
-	cube, longest = 128, 10
-	t.Cleanup(func() { cube, longest = full, most })
+	cube, longest, reduced = 128, 10, 64
+	t.Cleanup(func() { cube, longest, reduced = full, most, 1 })
 	for _, dev := range devices(t) {
 		for _, b := range All() {
 			if !b.For(dev.Info()) {

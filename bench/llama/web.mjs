@@ -4,7 +4,7 @@
 //   node bench/llama/web.mjs out/npm/wavelane /tmp/peer/node_modules MODEL.gguf [TURNS] [CHROMIUM]
 //
 // Each turn continues the same prompt greedily, after one that both forget for it. Printed are the medians of the turns' tokens/s and of their
-// ratios, the texts, what a page downloads, and the same of wavelane/llm alone on WebGPU, by Chromium's software adapter, with the time that loading takes.
+// ratios, the texts, and what a page downloads.
 
 import { createReadStream, readFileSync, readdirSync, statSync } from "node:fs";
 import { createServer } from "node:http";
@@ -37,7 +37,7 @@ async function measure(turns) {
   const b = new Wllama({ default: "/theirs/wasm/wllama.wasm" }, { suppressNativeLog: true });
   await b.loadModel([bytes], { n_ctx: 1024, n_threads: 1, n_gpu_layers: 0, n_batch: 512 });
   const prompt = "It was the year when they finally came to the island. The ship had been at sea for many weeks, and the men were tired of bread and of each other. ".repeat(4);
-  const one = async (a) => { // ms to the first token, tokens/s after it
+  const one = async () => { // ms to the first token, ms for the others, how many these are
     const start = performance.now();
     let first = 0, n = 0, text = "";
     for await (const t of a.generate(prompt, { maxTokens: 49, ignoreEnd: true })) {
@@ -60,31 +60,22 @@ async function measure(turns) {
   const rows = [];
   for (let i = 0; i <= turns; i++) {
     for await (const _ of a.generate("x", { maxTokens: 1 })); // which the prompt does not begin with
-    const row = [await one(a), await other()];
+    const row = [await one(), await other()];
     if (i > 0) rows.push(row); // the first warms up
   }
-  await b.exit();
-  const tokens = (await a.tokenize(prompt)).length;
-  a.close();
-  const start = performance.now();
-  const onGPU = await load("/model.gguf", { device: "webgpu", software: true, cache: false, context: 1024 });
-  const loading = performance.now() - start;
-  await one(onGPU); // which compiles
-  for await (const _ of onGPU.generate("x", { maxTokens: 1 }));
-  return { rows, tokens, gpu: { loading, ...await one(onGPU) } };
+  return { rows, tokens: (await a.tokenize(prompt)).length };
 }
 
-const browser = await puppeteer.launch({ executablePath: chromium, args: ["--no-sandbox", "--headless=new", "--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"], protocolTimeout: 0 });
+const browser = await puppeteer.launch({ executablePath: chromium, args: ["--no-sandbox", "--headless=new"], protocolTimeout: 0 });
 try {
   const page = await browser.newPage();
   page.on("pageerror", (e) => console.error(String(e)));
   await page.goto(`http://127.0.0.1:${server.address().port}/index.html`);
-  const { rows, tokens, gpu } = await page.evaluate(measure, Number(turns));
+  const { rows, tokens } = await page.evaluate(measure, Number(turns));
   const median = (list) => [...list].sort((x, y) => x - y)[list.length >> 1];
   const of = (f) => median(rows.map(f)).toFixed(2);
   console.log(`prompt of ${tokens} tokens, first token after: wllama ${of(([, o]) => o.first / 1000)} s, wavelane ${of(([w]) => w.first / 1000)} s, ratio ${of(([w, o]) => o.first / w.first)} (above 1: wavelane is faster)`);
   console.log(`48 tokens after it: wllama ${of(([, o]) => o.rate)} tokens/s, wavelane ${of(([w]) => w.rate)}, ratio ${of(([w, o]) => w.rate / o.rate)}`);
-  console.log(`WebGPU, software adapter: loaded in ${(gpu.loading / 1000).toFixed(2)} s, first token after ${(gpu.first / 1000).toFixed(2)} s, then ${gpu.rate.toFixed(2)} tokens/s: ${JSON.stringify(gpu.text)}`);
   console.log(`wllama: ${JSON.stringify(rows[0][1].text)}\nwavelane: ${JSON.stringify(rows[0][0].text)}`);
 } finally {
   await browser.close();

@@ -180,7 +180,7 @@ func widest(texts []*request, of func(*request) decoder.Output) decoder.Output {
 func (s *Scheduler) reserve(r *request, n int) bool {
 	for !s.engine.Reserve(r.sequence, n) {
 		last := s.running[len(s.running)-1]
-		s.engine.End(last.sequence)
+		s.end(last)
 		last.sequence = nil
 		s.running = s.running[:len(s.running)-1]
 		s.waiting = slices.Insert(s.waiting, 0, last)

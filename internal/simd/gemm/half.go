@@ -143,17 +143,20 @@ func (m matrix) columns(y []float32, ld int, f []float32) bool {
 	return true
 }
 
-// axpyRows adds to y eight rows of m, ld apart, each times a factor.
-func (m matrix) axpyRows(y []float32, ld int, f *[8]float32) {
+// axpyRows adds to y rows of m, ld apart and a multiple of eight, each times a factor.
+func (m matrix) axpyRows(y []float32, ld int, f []float32) {
+	eights := len(f) / 8
 	if m.x != nil {
-		axpyRows(&y[0], &m.x[0], ld, f, len(y))
+		axpyRows(&y[0], &m.x[0], ld, &f[0], len(y), eights)
 		return
 	}
 	if axpyHalves(y, m.Half, ld, f) {
 		return
 	}
 	buffer := borrow(8 * len(y))
-	m.widenBlock(*buffer, ld, 1, 8, len(y))
-	axpyRows(&y[0], &(*buffer)[0], len(y), f, len(y))
+	for i := range eights {
+		m.from(8*i*ld).widenBlock(*buffer, ld, 1, 8, len(y))
+		axpyRows(&y[0], &(*buffer)[0], len(y), &f[8*i], len(y), 1)
+	}
 	buffers.Put(buffer)
 }

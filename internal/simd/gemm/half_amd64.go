@@ -21,16 +21,16 @@ func dotHalves(y []float32, a Half, ld int, x []float32) bool {
 }
 
 // axpyHalves is axpyRows, likewise.
-func axpyHalves(y []float32, a Half, ld int, f *[8]float32) bool {
+func axpyHalves(y []float32, a Half, ld int, f []float32) bool {
 	switch n, tier := len(y), kernels.Active(); {
 	case tier == kernels.AVX512 && a.Brain:
-		axpyRowsBF16AVX512(&y[0], &a.Bits[0], ld, &f[0], n)
+		axpyRowsBF16AVX512(&y[0], &a.Bits[0], ld, &f[0], n, len(f)/8)
 	case tier == kernels.AVX512:
-		axpyRowsF16AVX512(&y[0], &a.Bits[0], ld, &f[0], n)
+		axpyRowsF16AVX512(&y[0], &a.Bits[0], ld, &f[0], n, len(f)/8)
 	case tier == kernels.AVX2 && n >= 8 && a.Brain:
-		axpyRowsBF16AVX2(&y[0], &a.Bits[0], ld, &f[0], n)
+		axpyRowsBF16AVX2(&y[0], &a.Bits[0], ld, &f[0], n, len(f)/8)
 	case tier == kernels.AVX2 && n >= 8:
-		axpyRowsF16AVX2(&y[0], &a.Bits[0], ld, &f[0], n)
+		axpyRowsF16AVX2(&y[0], &a.Bits[0], ld, &f[0], n, len(f)/8)
 	default:
 		return false
 	}
@@ -41,22 +41,22 @@ func axpyHalves(y []float32, a Half, ld int, f *[8]float32) bool {
 func dotRowsF16AVX2(y *float32, a *uint16, ld int, x *float32, n, fours int)
 
 //go:noescape
-func axpyRowsF16AVX2(y *float32, a *uint16, ld int, f *float32, n int)
+func axpyRowsF16AVX2(y *float32, a *uint16, ld int, f *float32, n, eights int)
 
 //go:noescape
 func dotRowsBF16AVX2(y *float32, a *uint16, ld int, x *float32, n, fours int)
 
 //go:noescape
-func axpyRowsBF16AVX2(y *float32, a *uint16, ld int, f *float32, n int)
+func axpyRowsBF16AVX2(y *float32, a *uint16, ld int, f *float32, n, eights int)
 
 //go:noescape
 func dotRowsF16AVX512(y *float32, a *uint16, ld int, x *float32, n, fours int)
 
 //go:noescape
-func axpyRowsF16AVX512(y *float32, a *uint16, ld int, f *float32, n int)
+func axpyRowsF16AVX512(y *float32, a *uint16, ld int, f *float32, n, eights int)
 
 //go:noescape
 func dotRowsBF16AVX512(y *float32, a *uint16, ld int, x *float32, n, fours int)
 
 //go:noescape
-func axpyRowsBF16AVX512(y *float32, a *uint16, ld int, f *float32, n int)
+func axpyRowsBF16AVX512(y *float32, a *uint16, ld int, f *float32, n, eights int)

@@ -1247,23 +1247,24 @@ sum95:
 	JNE      four91
 	RET
 
-// func axpyRowsSSE(y *float32, a *float32, ld int, f *float32, n int)
+// func axpyRowsSSE(y *float32, a *float32, ld int, f *float32, n int, eights int)
 // Requires: SSE
-TEXT ·axpyRowsSSE(SB), NOSPLIT, $0-40
-	MOVQ   y+0(FP), DI
-	MOVQ   a+8(FP), SI
-	MOVQ   ld+16(FP), DX
+TEXT ·axpyRowsSSE(SB), NOSPLIT, $0-48
+	MOVQ y+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ ld+16(FP), DX
+	SHLQ $0x02, DX
+	LEAQ (SI)(DX*1), R9
+	LEAQ (R9)(DX*1), R10
+	LEAQ (R10)(DX*1), R11
+	LEAQ (R11)(DX*1), R12
+	LEAQ (R12)(DX*1), R13
+	LEAQ (R13)(DX*1), BX
+	LEAQ (BX)(DX*1), R15
+
+again97:
 	MOVQ   f+24(FP), CX
 	MOVQ   n+32(FP), R8
-	SHLQ   $0x02, DX
-	LEAQ   (SI)(DX*1), R9
-	LEAQ   (R9)(DX*1), R10
-	LEAQ   (R10)(DX*1), R11
-	LEAQ   (R11)(DX*1), R12
-	LEAQ   (R12)(DX*1), R13
-	LEAQ   (R13)(DX*1), BX
-	LEAQ   (BX)(DX*1), R15
-	XORQ   AX, AX
 	MOVSS  (CX), X0
 	SHUFPS $0x00, X0, X0
 	MOVSS  4(CX), X1
@@ -1280,10 +1281,11 @@ TEXT ·axpyRowsSSE(SB), NOSPLIT, $0-40
 	SHUFPS $0x00, X6, X6
 	MOVSS  28(CX), X7
 	SHUFPS $0x00, X7, X7
+	XORQ   AX, AX
 	SUBQ   $0x04, R8
-	JL     rest98
+	JL     rest99
 
-whole97:
+whole98:
 	MOVUPS (DI)(AX*4), X8
 	MOVUPS (SI)(AX*4), X9
 	MULPS  X0, X9
@@ -1312,13 +1314,13 @@ whole97:
 	MOVUPS X8, (DI)(AX*4)
 	ADDQ   $0x04, AX
 	SUBQ   $0x04, R8
-	JGE    whole97
+	JGE    whole98
 
-rest98:
+rest99:
 	ADDQ $0x04, R8
-	JEQ  done99
+	JEQ  done100
 
-single100:
+single101:
 	MOVSS (DI)(AX*4), X8
 	MOVSS (SI)(AX*4), X9
 	MULSS X0, X9
@@ -1347,9 +1349,22 @@ single100:
 	MOVSS X8, (DI)(AX*4)
 	INCQ  AX
 	DECQ  R8
-	JNE   single100
+	JNE   single101
 
-done99:
+done100:
+	MOVQ ld+16(FP), DX
+	SHLQ $0x02, DX
+	LEAQ (SI)(DX*8), SI
+	LEAQ (R9)(DX*8), R9
+	LEAQ (R10)(DX*8), R10
+	LEAQ (R11)(DX*8), R11
+	LEAQ (R12)(DX*8), R12
+	LEAQ (R13)(DX*8), R13
+	LEAQ (BX)(DX*8), BX
+	LEAQ (R15)(DX*8), R15
+	ADDQ $0x20, f+24(FP)
+	DECQ eights+40(FP)
+	JNE  again97
 	RET
 
 // func tileAVX2(t *byte)
@@ -3525,23 +3540,24 @@ sum161:
 	VZEROUPPER
 	RET
 
-// func axpyRowsAVX2(y *float32, a *float32, ld int, f *float32, n int)
+// func axpyRowsAVX2(y *float32, a *float32, ld int, f *float32, n int, eights int)
 // Requires: AVX, FMA3
-TEXT ·axpyRowsAVX2(SB), NOSPLIT, $0-40
-	MOVQ         y+0(FP), DI
-	MOVQ         a+8(FP), SI
-	MOVQ         ld+16(FP), DX
+TEXT ·axpyRowsAVX2(SB), NOSPLIT, $0-48
+	MOVQ y+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ ld+16(FP), DX
+	SHLQ $0x02, DX
+	LEAQ (SI)(DX*1), R9
+	LEAQ (R9)(DX*1), R10
+	LEAQ (R10)(DX*1), R11
+	LEAQ (R11)(DX*1), R12
+	LEAQ (R12)(DX*1), R13
+	LEAQ (R13)(DX*1), BX
+	LEAQ (BX)(DX*1), R15
+
+again162:
 	MOVQ         f+24(FP), CX
 	MOVQ         n+32(FP), R8
-	SHLQ         $0x02, DX
-	LEAQ         (SI)(DX*1), R9
-	LEAQ         (R9)(DX*1), R10
-	LEAQ         (R10)(DX*1), R11
-	LEAQ         (R11)(DX*1), R12
-	LEAQ         (R12)(DX*1), R13
-	LEAQ         (R13)(DX*1), BX
-	LEAQ         (BX)(DX*1), R15
-	XORQ         AX, AX
 	VBROADCASTSS (CX), Y0
 	VBROADCASTSS 4(CX), Y1
 	VBROADCASTSS 8(CX), Y2
@@ -3550,10 +3566,11 @@ TEXT ·axpyRowsAVX2(SB), NOSPLIT, $0-40
 	VBROADCASTSS 20(CX), Y5
 	VBROADCASTSS 24(CX), Y6
 	VBROADCASTSS 28(CX), Y7
+	XORQ         AX, AX
 	SUBQ         $0x08, R8
-	JL           rest163
+	JL           rest164
 
-whole162:
+whole163:
 	VMOVUPS     (DI)(AX*4), Y8
 	VFMADD231PS (SI)(AX*4), Y0, Y8
 	VFMADD231PS (R9)(AX*4), Y1, Y8
@@ -3566,11 +3583,11 @@ whole162:
 	VMOVUPS     Y8, (DI)(AX*4)
 	ADDQ        $0x08, AX
 	SUBQ        $0x08, R8
-	JGE         whole162
+	JGE         whole163
 
-rest163:
+rest164:
 	ADDQ        $0x08, R8
-	JEQ         done164
+	JEQ         done165
 	LEAQ        gemmMasks<>+0(SB), DX
 	SHLQ        $0x02, R8
 	SUBQ        R8, DX
@@ -3594,7 +3611,20 @@ rest163:
 	VFMADD231PS Y9, Y7, Y8
 	VMASKMOVPS  Y8, Y10, (DI)(AX*4)
 
-done164:
+done165:
+	MOVQ ld+16(FP), DX
+	SHLQ $0x02, DX
+	LEAQ (SI)(DX*8), SI
+	LEAQ (R9)(DX*8), R9
+	LEAQ (R10)(DX*8), R10
+	LEAQ (R11)(DX*8), R11
+	LEAQ (R12)(DX*8), R12
+	LEAQ (R13)(DX*8), R13
+	LEAQ (BX)(DX*8), BX
+	LEAQ (R15)(DX*8), R15
+	ADDQ $0x20, f+24(FP)
+	DECQ eights+40(FP)
+	JNE  again162
 	VZEROUPPER
 	RET
 
@@ -3610,30 +3640,30 @@ TEXT ·copyRimAVX2(SB), NOSPLIT, $0-48
 	SHLQ    $0x02, DX
 	SHLQ    $0x02, R8
 	CMPQ    CX, $0x08
-	JG      wide165
-	LEAQ    gemmMasks<>+0(SB), BX
-	SHLQ    $0x02, CX
-	SUBQ    CX, BX
-	VMOVUPS 32(BX), Y2
-
-row166:
-	VMASKMOVPS (SI), Y2, Y1
-	VMOVUPS    Y1, (DI)
-	ADDQ       DX, SI
-	ADDQ       R8, DI
-	DECQ       R9
-	JNE        row166
-	VZEROUPPER
-	RET
-
-wide165:
-	SUBQ    $0x08, CX
+	JG      wide166
 	LEAQ    gemmMasks<>+0(SB), BX
 	SHLQ    $0x02, CX
 	SUBQ    CX, BX
 	VMOVUPS 32(BX), Y2
 
 row167:
+	VMASKMOVPS (SI), Y2, Y1
+	VMOVUPS    Y1, (DI)
+	ADDQ       DX, SI
+	ADDQ       R8, DI
+	DECQ       R9
+	JNE        row167
+	VZEROUPPER
+	RET
+
+wide166:
+	SUBQ    $0x08, CX
+	LEAQ    gemmMasks<>+0(SB), BX
+	SHLQ    $0x02, CX
+	SUBQ    CX, BX
+	VMOVUPS 32(BX), Y2
+
+row168:
 	VMOVUPS    (SI), Y0
 	VMASKMOVPS 32(SI), Y2, Y1
 	VMOVUPS    Y0, (DI)
@@ -3641,7 +3671,7 @@ row167:
 	ADDQ       DX, SI
 	ADDQ       R8, DI
 	DECQ       R9
-	JNE        row167
+	JNE        row168
 	VZEROUPPER
 	RET
 
@@ -3657,9 +3687,9 @@ TEXT ·columnsAVX2(SB), NOSPLIT, $0-48
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), R12
 
-wide169:
+wide170:
 	CMPQ   R8, $0x20
-	JL     next170
+	JL     next171
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -3672,9 +3702,9 @@ wide169:
 	MOVQ   CX, BX
 	MOVQ   R9, AX
 	SUBQ   $0x02, AX
-	JL     rest172
+	JL     rest173
 
-many171:
+many172:
 	VBROADCASTSS (BX), Y8
 	VFMADD231PS  (R10), Y8, Y0
 	VFMADD231PS  32(R10), Y8, Y1
@@ -3688,13 +3718,13 @@ many171:
 	LEAQ         (R10)(DX*2), R10
 	ADDQ         $0x08, BX
 	SUBQ         $0x02, AX
-	JGE          many171
+	JGE          many172
 
-rest172:
+rest173:
 	ADDQ $0x02, AX
-	JEQ  store174
+	JEQ  store175
 
-single173:
+single174:
 	VBROADCASTSS (BX), Y8
 	VFMADD231PS  (R10), Y8, Y0
 	VFMADD231PS  32(R10), Y8, Y1
@@ -3703,9 +3733,9 @@ single173:
 	ADDQ         DX, R10
 	ADDQ         $0x04, BX
 	DECQ         AX
-	JNE          single173
+	JNE          single174
 
-store174:
+store175:
 	VADDPS  Y4, Y0, Y0
 	VADDPS  Y5, Y1, Y1
 	VADDPS  Y6, Y2, Y2
@@ -3717,12 +3747,12 @@ store174:
 	ADDQ    $0x00000080, DI
 	ADDQ    $0x00000080, SI
 	SUBQ    $0x20, R8
-	JMP     wide169
+	JMP     wide170
 
-next170:
-wide175:
+next171:
+wide176:
 	CMPQ   R8, $0x10
-	JL     next176
+	JL     next177
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -3735,9 +3765,9 @@ wide175:
 	MOVQ   CX, BX
 	MOVQ   R9, AX
 	SUBQ   $0x04, AX
-	JL     rest178
+	JL     rest179
 
-many177:
+many178:
 	VBROADCASTSS (BX), Y8
 	VFMADD231PS  (R10), Y8, Y0
 	VFMADD231PS  32(R10), Y8, Y1
@@ -3753,22 +3783,22 @@ many177:
 	LEAQ         (R10)(DX*4), R10
 	ADDQ         $0x10, BX
 	SUBQ         $0x04, AX
-	JGE          many177
+	JGE          many178
 
-rest178:
+rest179:
 	ADDQ $0x04, AX
-	JEQ  store180
+	JEQ  store181
 
-single179:
+single180:
 	VBROADCASTSS (BX), Y8
 	VFMADD231PS  (R10), Y8, Y0
 	VFMADD231PS  32(R10), Y8, Y1
 	ADDQ         DX, R10
 	ADDQ         $0x04, BX
 	DECQ         AX
-	JNE          single179
+	JNE          single180
 
-store180:
+store181:
 	VADDPS  Y4, Y0, Y0
 	VADDPS  Y5, Y1, Y1
 	VADDPS  Y6, Y2, Y2
@@ -3780,12 +3810,12 @@ store180:
 	ADDQ    $0x00000040, DI
 	ADDQ    $0x00000040, SI
 	SUBQ    $0x10, R8
-	JMP     wide175
+	JMP     wide176
 
-next176:
-wide181:
+next177:
+wide182:
 	CMPQ   R8, $0x08
-	JL     next182
+	JL     next183
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -3798,9 +3828,9 @@ wide181:
 	MOVQ   CX, BX
 	MOVQ   R9, AX
 	SUBQ   $0x08, AX
-	JL     rest184
+	JL     rest185
 
-many183:
+many184:
 	LEAQ         (R10)(DX*4), R11
 	VBROADCASTSS (BX), Y8
 	VFMADD231PS  (R10), Y8, Y0
@@ -3821,21 +3851,21 @@ many183:
 	LEAQ         (R10)(DX*8), R10
 	ADDQ         $0x20, BX
 	SUBQ         $0x08, AX
-	JGE          many183
+	JGE          many184
 
-rest184:
+rest185:
 	ADDQ $0x08, AX
-	JEQ  store186
+	JEQ  store187
 
-single185:
+single186:
 	VBROADCASTSS (BX), Y8
 	VFMADD231PS  (R10), Y8, Y0
 	ADDQ         DX, R10
 	ADDQ         $0x04, BX
 	DECQ         AX
-	JNE          single185
+	JNE          single186
 
-store186:
+store187:
 	VADDPS  Y4, Y0, Y0
 	VADDPS  Y5, Y1, Y1
 	VADDPS  Y6, Y2, Y2
@@ -3847,11 +3877,11 @@ store186:
 	ADDQ    $0x00000020, DI
 	ADDQ    $0x00000020, SI
 	SUBQ    $0x08, R8
-	JMP     wide181
+	JMP     wide182
 
-next182:
+next183:
 	TESTQ   R8, R8
-	JEQ     done168
+	JEQ     done169
 	MOVQ    R8, AX
 	LEAQ    gemmMasks<>+0(SB), R10
 	SHLQ    $0x02, AX
@@ -3865,9 +3895,9 @@ next182:
 	MOVQ    CX, BX
 	MOVQ    R9, AX
 	SUBQ    $0x04, AX
-	JL      rest188
+	JL      rest189
 
-many187:
+many188:
 	VBROADCASTSS (BX), Y8
 	VMASKMOVPS   (R10), Y10, Y9
 	VFMADD231PS  Y9, Y8, Y0
@@ -3883,28 +3913,28 @@ many187:
 	LEAQ         (R10)(DX*4), R10
 	ADDQ         $0x10, BX
 	SUBQ         $0x04, AX
-	JGE          many187
+	JGE          many188
 
-rest188:
+rest189:
 	ADDQ $0x04, AX
-	JEQ  store190
+	JEQ  store191
 
-single189:
+single190:
 	VBROADCASTSS (BX), Y8
 	VMASKMOVPS   (R10), Y10, Y9
 	VFMADD231PS  Y9, Y8, Y0
 	ADDQ         DX, R10
 	ADDQ         $0x04, BX
 	DECQ         AX
-	JNE          single189
+	JNE          single190
 
-store190:
+store191:
 	VADDPS     Y2, Y0, Y0
 	VADDPS     Y3, Y1, Y1
 	VADDPS     Y1, Y0, Y0
 	VMASKMOVPS Y0, Y10, (DI)
 
-done168:
+done169:
 	VZEROUPPER
 	RET
 
@@ -3922,7 +3952,7 @@ TEXT ·dotRowsF16AVX2(SB), NOSPLIT, $0-48
 	LEAQ (R9)(DX*1), R10
 	LEAQ (R10)(DX*1), R11
 
-four191:
+four192:
 	XORQ   AX, AX
 	MOVQ   R15, R8
 	VXORPS Y0, Y0, Y0
@@ -3934,9 +3964,9 @@ four191:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	SUBQ   $0x10, R8
-	JL     one193
+	JL     one194
 
-two192:
+two193:
 	VMOVUPS     (CX)(AX*4), Y8
 	VMOVUPS     32(CX)(AX*4), Y9
 	VCVTPH2PS   (SI)(AX*2), Y10
@@ -3957,11 +3987,11 @@ two192:
 	VFMADD231PS Y10, Y9, Y7
 	ADDQ        $0x10, AX
 	SUBQ        $0x10, R8
-	JGE         two192
+	JGE         two193
 
-one193:
+one194:
 	ADDQ        $0x08, R8
-	JL          rest194
+	JL          rest195
 	VMOVUPS     (CX)(AX*4), Y8
 	VCVTPH2PS   (SI)(AX*2), Y10
 	VFMADD231PS Y10, Y8, Y0
@@ -3974,9 +4004,9 @@ one193:
 	ADDQ        $0x08, AX
 	SUBQ        $0x08, R8
 
-rest194:
+rest195:
 	ADDQ        $0x08, R8
-	JEQ         sum195
+	JEQ         sum196
 	LEAQ        (AX)(R8*1), R12
 	LEAQ        gemmShifts<>+0(SB), BX
 	SUBQ        R8, BX
@@ -4004,7 +4034,7 @@ rest194:
 	VCVTPH2PS   X10, Y10
 	VFMADD231PS Y10, Y8, Y6
 
-sum195:
+sum196:
 	VADDPS       Y1, Y0, Y0
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y5, Y4, Y4
@@ -4021,7 +4051,7 @@ sum195:
 	LEAQ         (R10)(DX*4), R10
 	LEAQ         (R11)(DX*4), R11
 	DECQ         R13
-	JNE          four191
+	JNE          four192
 	VZEROUPPER
 	RET
 
@@ -4059,23 +4089,24 @@ DATA gemmShifts<>+30(SB)/1, $0x80
 DATA gemmShifts<>+31(SB)/1, $0x80
 GLOBL gemmShifts<>(SB), RODATA|NOPTR, $32
 
-// func axpyRowsF16AVX2(y *float32, a *uint16, ld int, f *float32, n int)
+// func axpyRowsF16AVX2(y *float32, a *uint16, ld int, f *float32, n int, eights int)
 // Requires: AVX, F16C, FMA3
-TEXT ·axpyRowsF16AVX2(SB), NOSPLIT, $0-40
-	MOVQ         y+0(FP), DI
-	MOVQ         a+8(FP), SI
-	MOVQ         ld+16(FP), DX
+TEXT ·axpyRowsF16AVX2(SB), NOSPLIT, $0-48
+	MOVQ y+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ ld+16(FP), DX
+	SHLQ $0x01, DX
+	LEAQ (SI)(DX*1), R9
+	LEAQ (R9)(DX*1), R10
+	LEAQ (R10)(DX*1), R11
+	LEAQ (R11)(DX*1), R12
+	LEAQ (R12)(DX*1), R13
+	LEAQ (R13)(DX*1), BX
+	LEAQ (BX)(DX*1), R15
+
+again197:
 	MOVQ         f+24(FP), CX
 	MOVQ         n+32(FP), R8
-	SHLQ         $0x01, DX
-	LEAQ         (SI)(DX*1), R9
-	LEAQ         (R9)(DX*1), R10
-	LEAQ         (R10)(DX*1), R11
-	LEAQ         (R11)(DX*1), R12
-	LEAQ         (R12)(DX*1), R13
-	LEAQ         (R13)(DX*1), BX
-	LEAQ         (BX)(DX*1), R15
-	XORQ         AX, AX
 	VBROADCASTSS (CX), Y0
 	VBROADCASTSS 4(CX), Y1
 	VBROADCASTSS 8(CX), Y2
@@ -4084,10 +4115,11 @@ TEXT ·axpyRowsF16AVX2(SB), NOSPLIT, $0-40
 	VBROADCASTSS 20(CX), Y5
 	VBROADCASTSS 24(CX), Y6
 	VBROADCASTSS 28(CX), Y7
+	XORQ         AX, AX
 	SUBQ         $0x08, R8
-	JL           rest197
+	JL           rest199
 
-whole196:
+whole198:
 	VMOVUPS     (DI)(AX*4), Y8
 	VCVTPH2PS   (SI)(AX*2), Y9
 	VFMADD231PS Y9, Y0, Y8
@@ -4108,11 +4140,11 @@ whole196:
 	VMOVUPS     Y8, (DI)(AX*4)
 	ADDQ        $0x08, AX
 	SUBQ        $0x08, R8
-	JGE         whole196
+	JGE         whole198
 
-rest197:
+rest199:
 	ADDQ        $0x08, R8
-	JEQ         done198
+	JEQ         done200
 	LEAQ        (AX)(R8*1), CX
 	LEAQ        gemmShifts<>+0(SB), DX
 	SUBQ        R8, DX
@@ -4157,7 +4189,20 @@ rest197:
 	VFMADD231PS Y9, Y7, Y8
 	VMASKMOVPS  Y8, Y10, (DI)(AX*4)
 
-done198:
+done200:
+	MOVQ ld+16(FP), DX
+	SHLQ $0x01, DX
+	LEAQ (SI)(DX*8), SI
+	LEAQ (R9)(DX*8), R9
+	LEAQ (R10)(DX*8), R10
+	LEAQ (R11)(DX*8), R11
+	LEAQ (R12)(DX*8), R12
+	LEAQ (R13)(DX*8), R13
+	LEAQ (BX)(DX*8), BX
+	LEAQ (R15)(DX*8), R15
+	ADDQ $0x20, f+24(FP)
+	DECQ eights+40(FP)
+	JNE  again197
 	VZEROUPPER
 	RET
 
@@ -4175,7 +4220,7 @@ TEXT ·dotRowsBF16AVX2(SB), NOSPLIT, $0-48
 	LEAQ (R9)(DX*1), R10
 	LEAQ (R10)(DX*1), R11
 
-four199:
+four201:
 	XORQ   AX, AX
 	MOVQ   R15, R8
 	VXORPS Y0, Y0, Y0
@@ -4187,9 +4232,9 @@ four199:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	SUBQ   $0x10, R8
-	JL     one201
+	JL     one203
 
-two200:
+two202:
 	VMOVUPS     (CX)(AX*4), Y8
 	VMOVUPS     32(CX)(AX*4), Y9
 	VPMOVZXWD   (SI)(AX*2), Y10
@@ -4218,11 +4263,11 @@ two200:
 	VFMADD231PS Y10, Y9, Y7
 	ADDQ        $0x10, AX
 	SUBQ        $0x10, R8
-	JGE         two200
+	JGE         two202
 
-one201:
+one203:
 	ADDQ        $0x08, R8
-	JL          rest202
+	JL          rest204
 	VMOVUPS     (CX)(AX*4), Y8
 	VPMOVZXWD   (SI)(AX*2), Y10
 	VPSLLD      $0x10, Y10, Y10
@@ -4239,9 +4284,9 @@ one201:
 	ADDQ        $0x08, AX
 	SUBQ        $0x08, R8
 
-rest202:
+rest204:
 	ADDQ        $0x08, R8
-	JEQ         sum203
+	JEQ         sum205
 	LEAQ        (AX)(R8*1), R12
 	LEAQ        gemmShifts<>+0(SB), BX
 	SUBQ        R8, BX
@@ -4273,7 +4318,7 @@ rest202:
 	VPSLLD      $0x10, Y10, Y10
 	VFMADD231PS Y10, Y8, Y6
 
-sum203:
+sum205:
 	VADDPS       Y1, Y0, Y0
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y5, Y4, Y4
@@ -4290,27 +4335,28 @@ sum203:
 	LEAQ         (R10)(DX*4), R10
 	LEAQ         (R11)(DX*4), R11
 	DECQ         R13
-	JNE          four199
+	JNE          four201
 	VZEROUPPER
 	RET
 
-// func axpyRowsBF16AVX2(y *float32, a *uint16, ld int, f *float32, n int)
+// func axpyRowsBF16AVX2(y *float32, a *uint16, ld int, f *float32, n int, eights int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·axpyRowsBF16AVX2(SB), NOSPLIT, $0-40
-	MOVQ         y+0(FP), DI
-	MOVQ         a+8(FP), SI
-	MOVQ         ld+16(FP), DX
+TEXT ·axpyRowsBF16AVX2(SB), NOSPLIT, $0-48
+	MOVQ y+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ ld+16(FP), DX
+	SHLQ $0x01, DX
+	LEAQ (SI)(DX*1), R9
+	LEAQ (R9)(DX*1), R10
+	LEAQ (R10)(DX*1), R11
+	LEAQ (R11)(DX*1), R12
+	LEAQ (R12)(DX*1), R13
+	LEAQ (R13)(DX*1), BX
+	LEAQ (BX)(DX*1), R15
+
+again206:
 	MOVQ         f+24(FP), CX
 	MOVQ         n+32(FP), R8
-	SHLQ         $0x01, DX
-	LEAQ         (SI)(DX*1), R9
-	LEAQ         (R9)(DX*1), R10
-	LEAQ         (R10)(DX*1), R11
-	LEAQ         (R11)(DX*1), R12
-	LEAQ         (R12)(DX*1), R13
-	LEAQ         (R13)(DX*1), BX
-	LEAQ         (BX)(DX*1), R15
-	XORQ         AX, AX
 	VBROADCASTSS (CX), Y0
 	VBROADCASTSS 4(CX), Y1
 	VBROADCASTSS 8(CX), Y2
@@ -4319,10 +4365,11 @@ TEXT ·axpyRowsBF16AVX2(SB), NOSPLIT, $0-40
 	VBROADCASTSS 20(CX), Y5
 	VBROADCASTSS 24(CX), Y6
 	VBROADCASTSS 28(CX), Y7
+	XORQ         AX, AX
 	SUBQ         $0x08, R8
-	JL           rest205
+	JL           rest208
 
-whole204:
+whole207:
 	VMOVUPS     (DI)(AX*4), Y8
 	VPMOVZXWD   (SI)(AX*2), Y9
 	VPSLLD      $0x10, Y9, Y9
@@ -4351,11 +4398,11 @@ whole204:
 	VMOVUPS     Y8, (DI)(AX*4)
 	ADDQ        $0x08, AX
 	SUBQ        $0x08, R8
-	JGE         whole204
+	JGE         whole207
 
-rest205:
+rest208:
 	ADDQ        $0x08, R8
-	JEQ         done206
+	JEQ         done209
 	LEAQ        (AX)(R8*1), CX
 	LEAQ        gemmShifts<>+0(SB), DX
 	SUBQ        R8, DX
@@ -4408,7 +4455,20 @@ rest205:
 	VFMADD231PS Y9, Y7, Y8
 	VMASKMOVPS  Y8, Y10, (DI)(AX*4)
 
-done206:
+done209:
+	MOVQ ld+16(FP), DX
+	SHLQ $0x01, DX
+	LEAQ (SI)(DX*8), SI
+	LEAQ (R9)(DX*8), R9
+	LEAQ (R10)(DX*8), R10
+	LEAQ (R11)(DX*8), R11
+	LEAQ (R12)(DX*8), R12
+	LEAQ (R13)(DX*8), R13
+	LEAQ (BX)(DX*8), BX
+	LEAQ (R15)(DX*8), R15
+	ADDQ $0x20, f+24(FP)
+	DECQ eights+40(FP)
+	JNE  again206
 	VZEROUPPER
 	RET
 
@@ -10008,23 +10068,24 @@ sum297:
 	VZEROUPPER
 	RET
 
-// func axpyRowsAVX512(y *float32, a *float32, ld int, f *float32, n int)
+// func axpyRowsAVX512(y *float32, a *float32, ld int, f *float32, n int, eights int)
 // Requires: AVX, AVX512F, BMI2
-TEXT ·axpyRowsAVX512(SB), NOSPLIT, $0-40
-	MOVQ         y+0(FP), DI
-	MOVQ         a+8(FP), SI
-	MOVQ         ld+16(FP), DX
+TEXT ·axpyRowsAVX512(SB), NOSPLIT, $0-48
+	MOVQ y+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ ld+16(FP), DX
+	SHLQ $0x02, DX
+	LEAQ (SI)(DX*1), R9
+	LEAQ (R9)(DX*1), R10
+	LEAQ (R10)(DX*1), R11
+	LEAQ (R11)(DX*1), R12
+	LEAQ (R12)(DX*1), R13
+	LEAQ (R13)(DX*1), BX
+	LEAQ (BX)(DX*1), R15
+
+again298:
 	MOVQ         f+24(FP), CX
 	MOVQ         n+32(FP), R8
-	SHLQ         $0x02, DX
-	LEAQ         (SI)(DX*1), R9
-	LEAQ         (R9)(DX*1), R10
-	LEAQ         (R10)(DX*1), R11
-	LEAQ         (R11)(DX*1), R12
-	LEAQ         (R12)(DX*1), R13
-	LEAQ         (R13)(DX*1), BX
-	LEAQ         (BX)(DX*1), R15
-	XORQ         AX, AX
 	VBROADCASTSS (CX), Z0
 	VBROADCASTSS 4(CX), Z1
 	VBROADCASTSS 8(CX), Z2
@@ -10033,10 +10094,11 @@ TEXT ·axpyRowsAVX512(SB), NOSPLIT, $0-40
 	VBROADCASTSS 20(CX), Z5
 	VBROADCASTSS 24(CX), Z6
 	VBROADCASTSS 28(CX), Z7
+	XORQ         AX, AX
 	SUBQ         $0x10, R8
-	JL           rest299
+	JL           rest300
 
-whole298:
+whole299:
 	VMOVUPS     (DI)(AX*4), Z8
 	VFMADD231PS (SI)(AX*4), Z0, Z8
 	VFMADD231PS (R9)(AX*4), Z1, Z8
@@ -10049,11 +10111,11 @@ whole298:
 	VMOVUPS     Z8, (DI)(AX*4)
 	ADDQ        $0x10, AX
 	SUBQ        $0x10, R8
-	JGE         whole298
+	JGE         whole299
 
-rest299:
+rest300:
 	ADDQ        $0x10, R8
-	JEQ         done300
+	JEQ         done301
 	MOVL        $0xffffffff, DX
 	BZHIL       R8, DX, DX
 	KMOVW       DX, K1
@@ -10076,7 +10138,20 @@ rest299:
 	VFMADD231PS Z9, Z7, Z8
 	VMOVUPS     Z8, K1, (DI)(AX*4)
 
-done300:
+done301:
+	MOVQ ld+16(FP), DX
+	SHLQ $0x02, DX
+	LEAQ (SI)(DX*8), SI
+	LEAQ (R9)(DX*8), R9
+	LEAQ (R10)(DX*8), R10
+	LEAQ (R11)(DX*8), R11
+	LEAQ (R12)(DX*8), R12
+	LEAQ (R13)(DX*8), R13
+	LEAQ (BX)(DX*8), BX
+	LEAQ (R15)(DX*8), R15
+	ADDQ $0x20, f+24(FP)
+	DECQ eights+40(FP)
+	JNE  again298
 	VZEROUPPER
 	RET
 
@@ -10092,28 +10167,28 @@ TEXT ·copyRimAVX512(SB), NOSPLIT, $0-48
 	SHLQ  $0x02, DX
 	SHLQ  $0x02, R8
 	CMPQ  CX, $0x10
-	JG    wide301
-	MOVL  $0xffffffff, BX
-	BZHIL CX, BX, BX
-	KMOVW BX, K1
-
-row302:
-	VMOVUPS.Z (SI), K1, Z1
-	VMOVUPS   Z1, (DI)
-	ADDQ      DX, SI
-	ADDQ      R8, DI
-	DECQ      R9
-	JNE       row302
-	VZEROUPPER
-	RET
-
-wide301:
-	SUBQ  $0x10, CX
+	JG    wide302
 	MOVL  $0xffffffff, BX
 	BZHIL CX, BX, BX
 	KMOVW BX, K1
 
 row303:
+	VMOVUPS.Z (SI), K1, Z1
+	VMOVUPS   Z1, (DI)
+	ADDQ      DX, SI
+	ADDQ      R8, DI
+	DECQ      R9
+	JNE       row303
+	VZEROUPPER
+	RET
+
+wide302:
+	SUBQ  $0x10, CX
+	MOVL  $0xffffffff, BX
+	BZHIL CX, BX, BX
+	KMOVW BX, K1
+
+row304:
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
 	VMOVUPS   Z0, (DI)
@@ -10121,7 +10196,7 @@ row303:
 	ADDQ      DX, SI
 	ADDQ      R8, DI
 	DECQ      R9
-	JNE       row303
+	JNE       row304
 	VZEROUPPER
 	RET
 
@@ -10137,9 +10212,9 @@ TEXT ·columnsAVX512(SB), NOSPLIT, $0-48
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), R12
 
-wide305:
+wide306:
 	CMPQ   R8, $0x40
-	JL     next306
+	JL     next307
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -10152,9 +10227,9 @@ wide305:
 	MOVQ   CX, BX
 	MOVQ   R9, AX
 	SUBQ   $0x02, AX
-	JL     rest308
+	JL     rest309
 
-many307:
+many308:
 	VBROADCASTSS (BX), Z8
 	VFMADD231PS  (R10), Z8, Z0
 	VFMADD231PS  64(R10), Z8, Z1
@@ -10168,13 +10243,13 @@ many307:
 	LEAQ         (R10)(DX*2), R10
 	ADDQ         $0x08, BX
 	SUBQ         $0x02, AX
-	JGE          many307
+	JGE          many308
 
-rest308:
+rest309:
 	ADDQ $0x02, AX
-	JEQ  store310
+	JEQ  store311
 
-single309:
+single310:
 	VBROADCASTSS (BX), Z8
 	VFMADD231PS  (R10), Z8, Z0
 	VFMADD231PS  64(R10), Z8, Z1
@@ -10183,9 +10258,9 @@ single309:
 	ADDQ         DX, R10
 	ADDQ         $0x04, BX
 	DECQ         AX
-	JNE          single309
+	JNE          single310
 
-store310:
+store311:
 	VADDPS  Z4, Z0, Z0
 	VADDPS  Z5, Z1, Z1
 	VADDPS  Z6, Z2, Z2
@@ -10197,12 +10272,12 @@ store310:
 	ADDQ    $0x00000100, DI
 	ADDQ    $0x00000100, SI
 	SUBQ    $0x40, R8
-	JMP     wide305
+	JMP     wide306
 
-next306:
-wide311:
+next307:
+wide312:
 	CMPQ   R8, $0x20
-	JL     next312
+	JL     next313
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -10215,9 +10290,9 @@ wide311:
 	MOVQ   CX, BX
 	MOVQ   R9, AX
 	SUBQ   $0x04, AX
-	JL     rest314
+	JL     rest315
 
-many313:
+many314:
 	VBROADCASTSS (BX), Z8
 	VFMADD231PS  (R10), Z8, Z0
 	VFMADD231PS  64(R10), Z8, Z1
@@ -10233,22 +10308,22 @@ many313:
 	LEAQ         (R10)(DX*4), R10
 	ADDQ         $0x10, BX
 	SUBQ         $0x04, AX
-	JGE          many313
+	JGE          many314
 
-rest314:
+rest315:
 	ADDQ $0x04, AX
-	JEQ  store316
+	JEQ  store317
 
-single315:
+single316:
 	VBROADCASTSS (BX), Z8
 	VFMADD231PS  (R10), Z8, Z0
 	VFMADD231PS  64(R10), Z8, Z1
 	ADDQ         DX, R10
 	ADDQ         $0x04, BX
 	DECQ         AX
-	JNE          single315
+	JNE          single316
 
-store316:
+store317:
 	VADDPS  Z4, Z0, Z0
 	VADDPS  Z5, Z1, Z1
 	VADDPS  Z6, Z2, Z2
@@ -10260,12 +10335,12 @@ store316:
 	ADDQ    $0x00000080, DI
 	ADDQ    $0x00000080, SI
 	SUBQ    $0x20, R8
-	JMP     wide311
+	JMP     wide312
 
-next312:
-wide317:
+next313:
+wide318:
 	CMPQ   R8, $0x10
-	JL     next318
+	JL     next319
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -10278,9 +10353,9 @@ wide317:
 	MOVQ   CX, BX
 	MOVQ   R9, AX
 	SUBQ   $0x08, AX
-	JL     rest320
+	JL     rest321
 
-many319:
+many320:
 	LEAQ         (R10)(DX*4), R11
 	VBROADCASTSS (BX), Z8
 	VFMADD231PS  (R10), Z8, Z0
@@ -10301,21 +10376,21 @@ many319:
 	LEAQ         (R10)(DX*8), R10
 	ADDQ         $0x20, BX
 	SUBQ         $0x08, AX
-	JGE          many319
+	JGE          many320
 
-rest320:
+rest321:
 	ADDQ $0x08, AX
-	JEQ  store322
+	JEQ  store323
 
-single321:
+single322:
 	VBROADCASTSS (BX), Z8
 	VFMADD231PS  (R10), Z8, Z0
 	ADDQ         DX, R10
 	ADDQ         $0x04, BX
 	DECQ         AX
-	JNE          single321
+	JNE          single322
 
-store322:
+store323:
 	VADDPS  Z4, Z0, Z0
 	VADDPS  Z5, Z1, Z1
 	VADDPS  Z6, Z2, Z2
@@ -10327,11 +10402,11 @@ store322:
 	ADDQ    $0x00000040, DI
 	ADDQ    $0x00000040, SI
 	SUBQ    $0x10, R8
-	JMP     wide317
+	JMP     wide318
 
-next318:
+next319:
 	TESTQ  R8, R8
-	JEQ    done304
+	JEQ    done305
 	MOVQ   R8, AX
 	MOVL   $0xffffffff, R10
 	BZHIL  AX, R10, R10
@@ -10344,9 +10419,9 @@ next318:
 	MOVQ   CX, BX
 	MOVQ   R9, AX
 	SUBQ   $0x04, AX
-	JL     rest324
+	JL     rest325
 
-many323:
+many324:
 	VBROADCASTSS (BX), Z8
 	VMOVUPS.Z    (R10), K1, Z9
 	VFMADD231PS  Z9, Z8, Z0
@@ -10362,28 +10437,28 @@ many323:
 	LEAQ         (R10)(DX*4), R10
 	ADDQ         $0x10, BX
 	SUBQ         $0x04, AX
-	JGE          many323
+	JGE          many324
 
-rest324:
+rest325:
 	ADDQ $0x04, AX
-	JEQ  store326
+	JEQ  store327
 
-single325:
+single326:
 	VBROADCASTSS (BX), Z8
 	VMOVUPS.Z    (R10), K1, Z9
 	VFMADD231PS  Z9, Z8, Z0
 	ADDQ         DX, R10
 	ADDQ         $0x04, BX
 	DECQ         AX
-	JNE          single325
+	JNE          single326
 
-store326:
+store327:
 	VADDPS  Z2, Z0, Z0
 	VADDPS  Z3, Z1, Z1
 	VADDPS  Z1, Z0, Z0
 	VMOVUPS Z0, K1, (DI)
 
-done304:
+done305:
 	VZEROUPPER
 	RET
 
@@ -10401,7 +10476,7 @@ TEXT ·dotRowsF16AVX512(SB), NOSPLIT, $0-48
 	LEAQ (R9)(DX*1), R10
 	LEAQ (R10)(DX*1), R11
 
-four327:
+four328:
 	XORQ   AX, AX
 	MOVQ   R15, R8
 	VPXORD Z0, Z0, Z0
@@ -10413,9 +10488,9 @@ four327:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 	SUBQ   $0x20, R8
-	JL     one329
+	JL     one330
 
-two328:
+two329:
 	VMOVUPS     (CX)(AX*4), Z8
 	VMOVUPS     64(CX)(AX*4), Z9
 	VCVTPH2PS   (SI)(AX*2), Z10
@@ -10436,11 +10511,11 @@ two328:
 	VFMADD231PS Z10, Z9, Z7
 	ADDQ        $0x20, AX
 	SUBQ        $0x20, R8
-	JGE         two328
+	JGE         two329
 
-one329:
+one330:
 	ADDQ        $0x10, R8
-	JL          rest330
+	JL          rest331
 	VMOVUPS     (CX)(AX*4), Z8
 	VCVTPH2PS   (SI)(AX*2), Z10
 	VFMADD231PS Z10, Z8, Z0
@@ -10453,9 +10528,9 @@ one329:
 	ADDQ        $0x10, AX
 	SUBQ        $0x10, R8
 
-rest330:
+rest331:
 	ADDQ        $0x10, R8
-	JEQ         sum331
+	JEQ         sum332
 	MOVL        $0xffffffff, BX
 	BZHIL       R8, BX, BX
 	KMOVW       BX, K1
@@ -10473,7 +10548,7 @@ rest330:
 	VCVTPH2PS   Y10, Z10
 	VFMADD231PS Z10, Z8, Z6
 
-sum331:
+sum332:
 	VADDPS        Z1, Z0, Z0
 	VEXTRACTF64X4 $0x01, Z0, Y8
 	VADDPS        Y8, Y0, Y0
@@ -10498,27 +10573,28 @@ sum331:
 	LEAQ          (R10)(DX*4), R10
 	LEAQ          (R11)(DX*4), R11
 	DECQ          R13
-	JNE           four327
+	JNE           four328
 	VZEROUPPER
 	RET
 
-// func axpyRowsF16AVX512(y *float32, a *uint16, ld int, f *float32, n int)
+// func axpyRowsF16AVX512(y *float32, a *uint16, ld int, f *float32, n int, eights int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
-TEXT ·axpyRowsF16AVX512(SB), NOSPLIT, $0-40
-	MOVQ         y+0(FP), DI
-	MOVQ         a+8(FP), SI
-	MOVQ         ld+16(FP), DX
+TEXT ·axpyRowsF16AVX512(SB), NOSPLIT, $0-48
+	MOVQ y+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ ld+16(FP), DX
+	SHLQ $0x01, DX
+	LEAQ (SI)(DX*1), R9
+	LEAQ (R9)(DX*1), R10
+	LEAQ (R10)(DX*1), R11
+	LEAQ (R11)(DX*1), R12
+	LEAQ (R12)(DX*1), R13
+	LEAQ (R13)(DX*1), BX
+	LEAQ (BX)(DX*1), R15
+
+again333:
 	MOVQ         f+24(FP), CX
 	MOVQ         n+32(FP), R8
-	SHLQ         $0x01, DX
-	LEAQ         (SI)(DX*1), R9
-	LEAQ         (R9)(DX*1), R10
-	LEAQ         (R10)(DX*1), R11
-	LEAQ         (R11)(DX*1), R12
-	LEAQ         (R12)(DX*1), R13
-	LEAQ         (R13)(DX*1), BX
-	LEAQ         (BX)(DX*1), R15
-	XORQ         AX, AX
 	VBROADCASTSS (CX), Z0
 	VBROADCASTSS 4(CX), Z1
 	VBROADCASTSS 8(CX), Z2
@@ -10527,10 +10603,11 @@ TEXT ·axpyRowsF16AVX512(SB), NOSPLIT, $0-40
 	VBROADCASTSS 20(CX), Z5
 	VBROADCASTSS 24(CX), Z6
 	VBROADCASTSS 28(CX), Z7
+	XORQ         AX, AX
 	SUBQ         $0x10, R8
-	JL           rest333
+	JL           rest335
 
-whole332:
+whole334:
 	VMOVUPS     (DI)(AX*4), Z8
 	VCVTPH2PS   (SI)(AX*2), Z9
 	VFMADD231PS Z9, Z0, Z8
@@ -10551,11 +10628,11 @@ whole332:
 	VMOVUPS     Z8, (DI)(AX*4)
 	ADDQ        $0x10, AX
 	SUBQ        $0x10, R8
-	JGE         whole332
+	JGE         whole334
 
-rest333:
+rest335:
 	ADDQ        $0x10, R8
-	JEQ         done334
+	JEQ         done336
 	MOVL        $0xffffffff, DX
 	BZHIL       R8, DX, DX
 	KMOVW       DX, K1
@@ -10586,7 +10663,20 @@ rest333:
 	VFMADD231PS Z9, Z7, Z8
 	VMOVUPS     Z8, K1, (DI)(AX*4)
 
-done334:
+done336:
+	MOVQ ld+16(FP), DX
+	SHLQ $0x01, DX
+	LEAQ (SI)(DX*8), SI
+	LEAQ (R9)(DX*8), R9
+	LEAQ (R10)(DX*8), R10
+	LEAQ (R11)(DX*8), R11
+	LEAQ (R12)(DX*8), R12
+	LEAQ (R13)(DX*8), R13
+	LEAQ (BX)(DX*8), BX
+	LEAQ (R15)(DX*8), R15
+	ADDQ $0x20, f+24(FP)
+	DECQ eights+40(FP)
+	JNE  again333
 	VZEROUPPER
 	RET
 
@@ -10604,7 +10694,7 @@ TEXT ·dotRowsBF16AVX512(SB), NOSPLIT, $0-48
 	LEAQ (R9)(DX*1), R10
 	LEAQ (R10)(DX*1), R11
 
-four335:
+four337:
 	XORQ   AX, AX
 	MOVQ   R15, R8
 	VPXORD Z0, Z0, Z0
@@ -10616,9 +10706,9 @@ four335:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 	SUBQ   $0x20, R8
-	JL     one337
+	JL     one339
 
-two336:
+two338:
 	VMOVUPS     (CX)(AX*4), Z8
 	VMOVUPS     64(CX)(AX*4), Z9
 	VPMOVZXWD   (SI)(AX*2), Z10
@@ -10647,11 +10737,11 @@ two336:
 	VFMADD231PS Z10, Z9, Z7
 	ADDQ        $0x20, AX
 	SUBQ        $0x20, R8
-	JGE         two336
+	JGE         two338
 
-one337:
+one339:
 	ADDQ        $0x10, R8
-	JL          rest338
+	JL          rest340
 	VMOVUPS     (CX)(AX*4), Z8
 	VPMOVZXWD   (SI)(AX*2), Z10
 	VPSLLD      $0x10, Z10, Z10
@@ -10668,9 +10758,9 @@ one337:
 	ADDQ        $0x10, AX
 	SUBQ        $0x10, R8
 
-rest338:
+rest340:
 	ADDQ        $0x10, R8
-	JEQ         sum339
+	JEQ         sum341
 	MOVL        $0xffffffff, BX
 	BZHIL       R8, BX, BX
 	KMOVW       BX, K1
@@ -10692,7 +10782,7 @@ rest338:
 	VPSLLD      $0x10, Z10, Z10
 	VFMADD231PS Z10, Z8, Z6
 
-sum339:
+sum341:
 	VADDPS        Z1, Z0, Z0
 	VEXTRACTF64X4 $0x01, Z0, Y8
 	VADDPS        Y8, Y0, Y0
@@ -10717,27 +10807,28 @@ sum339:
 	LEAQ          (R10)(DX*4), R10
 	LEAQ          (R11)(DX*4), R11
 	DECQ          R13
-	JNE           four335
+	JNE           four337
 	VZEROUPPER
 	RET
 
-// func axpyRowsBF16AVX512(y *float32, a *uint16, ld int, f *float32, n int)
+// func axpyRowsBF16AVX512(y *float32, a *uint16, ld int, f *float32, n int, eights int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
-TEXT ·axpyRowsBF16AVX512(SB), NOSPLIT, $0-40
-	MOVQ         y+0(FP), DI
-	MOVQ         a+8(FP), SI
-	MOVQ         ld+16(FP), DX
+TEXT ·axpyRowsBF16AVX512(SB), NOSPLIT, $0-48
+	MOVQ y+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ ld+16(FP), DX
+	SHLQ $0x01, DX
+	LEAQ (SI)(DX*1), R9
+	LEAQ (R9)(DX*1), R10
+	LEAQ (R10)(DX*1), R11
+	LEAQ (R11)(DX*1), R12
+	LEAQ (R12)(DX*1), R13
+	LEAQ (R13)(DX*1), BX
+	LEAQ (BX)(DX*1), R15
+
+again342:
 	MOVQ         f+24(FP), CX
 	MOVQ         n+32(FP), R8
-	SHLQ         $0x01, DX
-	LEAQ         (SI)(DX*1), R9
-	LEAQ         (R9)(DX*1), R10
-	LEAQ         (R10)(DX*1), R11
-	LEAQ         (R11)(DX*1), R12
-	LEAQ         (R12)(DX*1), R13
-	LEAQ         (R13)(DX*1), BX
-	LEAQ         (BX)(DX*1), R15
-	XORQ         AX, AX
 	VBROADCASTSS (CX), Z0
 	VBROADCASTSS 4(CX), Z1
 	VBROADCASTSS 8(CX), Z2
@@ -10746,10 +10837,11 @@ TEXT ·axpyRowsBF16AVX512(SB), NOSPLIT, $0-40
 	VBROADCASTSS 20(CX), Z5
 	VBROADCASTSS 24(CX), Z6
 	VBROADCASTSS 28(CX), Z7
+	XORQ         AX, AX
 	SUBQ         $0x10, R8
-	JL           rest341
+	JL           rest344
 
-whole340:
+whole343:
 	VMOVUPS     (DI)(AX*4), Z8
 	VPMOVZXWD   (SI)(AX*2), Z9
 	VPSLLD      $0x10, Z9, Z9
@@ -10778,11 +10870,11 @@ whole340:
 	VMOVUPS     Z8, (DI)(AX*4)
 	ADDQ        $0x10, AX
 	SUBQ        $0x10, R8
-	JGE         whole340
+	JGE         whole343
 
-rest341:
+rest344:
 	ADDQ        $0x10, R8
-	JEQ         done342
+	JEQ         done345
 	MOVL        $0xffffffff, DX
 	BZHIL       R8, DX, DX
 	KMOVW       DX, K1
@@ -10821,6 +10913,19 @@ rest341:
 	VFMADD231PS Z9, Z7, Z8
 	VMOVUPS     Z8, K1, (DI)(AX*4)
 
-done342:
+done345:
+	MOVQ ld+16(FP), DX
+	SHLQ $0x01, DX
+	LEAQ (SI)(DX*8), SI
+	LEAQ (R9)(DX*8), R9
+	LEAQ (R10)(DX*8), R10
+	LEAQ (R11)(DX*8), R11
+	LEAQ (R12)(DX*8), R12
+	LEAQ (R13)(DX*8), R13
+	LEAQ (BX)(DX*8), BX
+	LEAQ (R15)(DX*8), R15
+	ADDQ $0x20, f+24(FP)
+	DECQ eights+40(FP)
+	JNE  again342
 	VZEROUPPER
 	RET

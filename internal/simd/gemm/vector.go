@@ -11,8 +11,9 @@ import (
 //
 // Reading the matrix limits it. On a core of Zen 4 with AVX-512 rows reach 0.84 to 0.86 of the bandwidth of L2 (256×256) and L3
 // (1,024×1,024), columns 0.77 to 0.80, and both what a plain read does from memory; of 32×32, in L1, rows reach 0.53 of a read, since each
-// ends with a sum of lanes, and columns 0.61. With NEON it is the same limit, and on WebAssembly multiplications and additions where the
-// matrix is in L1; how near they are has not been measured.
+// ends with a sum of lanes, and columns 0.61. On Emerald Rapids 256×256 and 512×512, in L2, take as long as a sum of so many elements. With
+// NEON it is the same limit, and on WebAssembly multiplications and additions where the matrix is in L1; how near they are has not been
+// measured.
 
 const (
 	vectorBlock = 1024    // outputs that are added up at a time where rows are: they stay in L1
@@ -63,8 +64,8 @@ func (p *Product) smallVector(o *Operands) bool {
 	return true
 }
 
-// vectorSmall is the most elements of a matrix that one call multiplies at once.
-const vectorSmall = 1 << 15
+// vectorSmall is the most elements of a matrix that one call multiplies at once: long before several threads are worth it.
+const vectorSmall = 1 << 18
 
 // SmallMatVec is Run for y = a·x, where a has m rows of k elements, if it is so small that planning it would show, and reports whether
 // it is.
@@ -236,8 +237,9 @@ func (w *vector) columns(y, v []float32, m matrix, spare []float32, stop *atomic
 	for k := 0; k < len(v) && !stopped(stop); k += vectorSteps {
 		clear(to)
 		p, end := k, min(k+vectorSteps, len(v))
-		for ; p+8 <= end; p += 8 {
-			m.from(p*w.along).axpyRows(to, w.along, (*[8]float32)(v[p:]))
+		if eights := (end - p) &^ 7; eights > 0 {
+			m.from(p*w.along).axpyRows(to, w.along, v[p:p+eights])
+			p += eights
 		}
 		for ; p < end; p++ {
 			kernels.Axpy(to, to, m.row(p*w.along, len(to), row), v[p])

@@ -30,16 +30,16 @@ func columns(y, a *float32, ld int, f *float32, rows, n int) {
 	}
 }
 
-// axpyRows adds to y eight rows of a, each times a factor; see axpyRowsGo.
-func axpyRows(y, a *float32, ld int, f *[8]float32, n int) {
+// axpyRows adds to y rows of a, eight at a time, each times a factor; see axpyRowsGo.
+func axpyRows(y, a *float32, ld int, f *float32, n, eights int) {
 	switch kernels.Active() {
 	case kernels.AVX512:
-		axpyRowsAVX512(y, a, ld, &f[0], n)
+		axpyRowsAVX512(y, a, ld, f, n, eights)
 	case kernels.AVX2:
-		axpyRowsAVX2(y, a, ld, &f[0], n)
+		axpyRowsAVX2(y, a, ld, f, n, eights)
 	case kernels.SSE:
-		axpyRowsSSE(y, a, ld, &f[0], n)
+		axpyRowsSSE(y, a, ld, f, n, eights)
 	default:
-		axpyRowsGo(y, a, ld, f, n)
+		axpyRowsGo(y, a, ld, f, n, eights)
 	}
 }

@@ -17,12 +17,12 @@ func dotRowsGo(y, a *float32, ld int, x *float32, n, fours int) {
 	}
 }
 
-// axpyRowsGo adds to y eight rows of a, ld apart, each times a factor.
+// axpyRowsGo adds to y rows of a, ld apart and a multiple of eight, each times a factor.
 //
-//	for i := range 8 { for j := range n { y[j] += f[i] * a[i*ld+j] } }
-func axpyRowsGo(y, a *float32, ld int, f *[8]float32, n int) {
-	to, rows := unsafe.Slice(y, n), unsafe.Slice(a, 7*ld+n)
-	for i, v := range f {
+//	for i := range 8 * eights { for j := range n { y[j] += f[i] * a[i*ld+j] } }
+func axpyRowsGo(y, a *float32, ld int, f *float32, n, eights int) {
+	to, rows := unsafe.Slice(y, n), unsafe.Slice(a, (8*eights-1)*ld+n)
+	for i, v := range unsafe.Slice(f, 8*eights) {
 		kernels.Axpy(to, to, rows[i*ld:][:n], v)
 	}
 }

@@ -8,4 +8,6 @@ func hasColumns() bool { return false }
 
 func columns(_, _ *float32, _ int, _ *float32, _, _ int) {}
 
-func axpyRows(y, a *float32, ld int, f *[8]float32, n int) { axpyRowsGo(y, a, ld, f, n) }
+func axpyRows(y, a *float32, ld int, f *float32, n, eights int) {
+	axpyRowsGo(y, a, ld, f, n, eights)
+}

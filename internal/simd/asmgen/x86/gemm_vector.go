@@ -8,7 +8,7 @@ import (
 )
 
 // Kernels of products with a vector take several rows of the matrix at a time: they share what is loaded of the vector, and
-// memory delivers several streams faster than one.
+// memory delivers several streams faster than one. Asking for the next rows meanwhile makes both slower where L2 has them.
 const (
 	dotRowCount  = 4
 	axpyRowCount = 8
@@ -299,23 +299,25 @@ func (g *gemmGen) columns() {
 	g.end()
 }
 
-// axpys writes the function that adds eight rows, each times a factor.
+// axpys writes the function that adds rows, eight at a time, each times a factor.
 func (g *gemmGen) axpys(e elements) {
-	g.begin("axpyRows"+e.suffix(), "func(y *float32, a *"+e.goType()+", ld int, f *float32, n int)",
-		"adds eight multiples of rows; see axpyRowsGo.")
+	g.begin("axpyRows"+e.suffix(), "func(y *float32, a *"+e.goType()+", ld int, f *float32, n, eights int)",
+		"adds eight multiples of rows at a time; see axpyRowsGo.")
 	y, ld, f, n, p := reg.RDI, reg.RDX, reg.RCX, reg.R8, reg.RAX
 	rows := []reg.GPPhysical{reg.RSI, reg.R9, reg.R10, reg.R11, reg.R12, reg.R13, reg.RBX, reg.R15}
 	g.Load(g.Param("y"), y)
 	g.Load(g.Param("a"), rows[0])
 	g.Load(g.Param("ld"), ld)
+	g.rowPointers(rows, ld, e)
+	factor, v, t, mask := g.v[:8], g.v[8], g.v[9], g.v[10]
+	again := g.label("again")
+	g.Label(again)
 	g.Load(g.Param("f"), f)
 	g.Load(g.Param("n"), n)
-	g.rowPointers(rows, ld, e)
-	g.XORQ(p, p)
-	factor, v, t, mask := g.v[:8], g.v[8], g.v[9], g.v[10]
 	for i, r := range factor {
 		g.broadcast(at(f, 4*i), r)
 	}
+	g.XORQ(p, p)
 	element := func(base reg.Register) operand.Mem { return operand.Mem{Base: base, Index: p, Scale: 4} }
 	whole, rest, done := g.label("whole"), g.label("rest"), g.label("done")
 	g.SUBQ(operand.U8(g.lanes), n)
@@ -371,5 +373,13 @@ func (g *gemmGen) axpys(e elements) {
 		}
 	}
 	g.Label(done)
+	g.Load(g.Param("ld"), ld)
+	g.SHLQ(operand.U8(bits.TrailingZeros(uint(e.size()))), ld)
+	for _, r := range rows {
+		g.LEAQ(operand.Mem{Base: r, Index: ld, Scale: axpyRowCount}, r)
+	}
+	g.ADDQ(operand.U8(4*axpyRowCount), slot(g.Context, "f"))
+	g.DECQ(slot(g.Context, "eights"))
+	g.JNE(operand.LabelRef(again))
 	g.end()
 }

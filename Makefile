@@ -1,7 +1,9 @@
 # make demo and make test work on a machine that has only Go, gcc and make: scripts/setup installs the rest.
 
 GO        ?= go
-PLATFORMS := linux/amd64 linux/arm64 windows/amd64 darwin/arm64 js/wasm
+# What make test compiles for. On the others it checks types, by a test of internal/arch; make proofs compiles for them too.
+PLATFORMS := linux/amd64 linux/arm64 js/wasm
+OTHERS    := windows/amd64 darwin/arm64
 # Packages with a promise about goroutines; the race detector needs cgo.
 RACE      := ./simd ./cpu ./compute ./quant ./batch ./internal/simd/pool ./internal/simd/gemm ./gpu ./cuda ./cuda/internal/softgpu ./cuda/internal/libcuda ./ptx/sim ./dist .
 # Packages whose tests run on other processors too: in emulation (arm64) and under Node.js (js/wasm).
@@ -96,12 +98,14 @@ lint: ## gofmt and go vet
 # In packages of the same files it is types that may differ, those of tests included, where the system is another. Without paths what
 # is compiled for js/wasm serves the packed program too.
 TRIM := -trimpath
-cross: ## build and vet without cgo for every platform
+# Of the programs one is linked; the others are where they are tested.
+BUILT := {{if or (ne .Name "main") (eq .ImportPath "github.com/wavelane/wavelane/cmd/wavelane")}}{{.ImportPath}}{{end}}
+cross: ## build and vet without cgo for every platform that tests run on
 	@set -e; here=$$(mktemp); $(GO) list -f '$(FILES)' ./... | sort > $$here; \
 	export CGO_ENABLED=0; for p in $(PLATFORMS); do \
 		echo "CGO_ENABLED=0 $$p"; export GOOS=$${p%/*} GOARCH=$${p#*/}; \
 		case $$p in js/*) trim=$(TRIM);; *) trim=; esac; \
-		$(GO) build $$trim ./...; \
+		$(GO) build $$trim $$($(GO) list -f '$(BUILT)' ./...); \
 		case $$p in windows/*|js/*) $(GO) vet $$trim -nilfunc ./...; esac; \
 		$(GO) vet $$trim $$($(GO) list -f '$(FILES)' ./... | sort | comm -23 - $$here | cut -d' ' -f1); \
 	done; rm $$here
@@ -244,6 +248,7 @@ proofs: export WAVELANE_SEED := $(shell od -An -N4 -tu4 /dev/urandom | tr -d " "
 endif
 proofs: ## what make test leaves to the seed: every PTX kernel analysed, on 20 schedules, optimised, with 10 mistakes made in it, all cases with every check; 5,000 random programs per device, misuse for over an hour, by a new seed (about two hours of two cores)
 	@echo "WAVELANE_SEED=$(WAVELANE_SEED)"
+	$(MAKE) cross PLATFORMS="$(OTHERS)"
 	WAVELANE_PROOFS=all $(MAKE) -j$(JOBS) proofs-kernels proofs-misuse proofs-programs
 	$(MAKE) fuzz
 
@@ -258,7 +263,7 @@ proofs-misuse: # by the clock, each part its share
 	cd internal/misuse && $(PROOF) -v .
 
 proofs-programs:
-	$(PROOF) -v ./internal/cudacorpus ./onnx/internal/corpus ./examples/ocr ./internal/decoder
+	$(PROOF) -v ./internal/cudacorpus ./onnx/internal/corpus ./examples/ocr ./examples/clusters ./internal/decoder
 	WAVELANE_SAMPLE=1 $(PROOF) ./internal/conformance ./cpu
 	cd internal/simd/asmgen && $(PROOF) ./kernels
 	cd internal/randomprograms && $(PROOF) .

@@ -4,6 +4,7 @@ package dist_test
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -11,13 +12,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/dist"
+	"github.com/wavelane/wavelane/internal/testseed"
 )
 
 // TestMPI makes every collective on both libraries.
 func TestMPI(t *testing.T) {
-	for _, f := range families {
+	for i, f := range families {
 		for ranks := 1; ranks <= 4; ranks++ {
 			if testing.Short() && ranks != 2 { // with the race detector
+				continue
+			}
+			// Of the other numbers each family takes some, by the seed.
+			if ranks != 2 && os.Getenv("WAVELANE_PROOFS") != "all" && (uint64(ranks/2+i)+testseed.Value())%2 > 0 {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s/%d", f.name, ranks), func(t *testing.T) {

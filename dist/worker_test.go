@@ -214,7 +214,7 @@ func signals(w *dist.World) error {
 
 // many makes many collectives while the collector runs.
 func many(w *dist.World) error {
-	n := 2_000
+	n := 500
 	if os.Getenv("WAVELANE_PROOFS") != "" {
 		n = 100_000
 	}

@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,9 +15,9 @@ import (
 
 // run checks its results itself.
 func TestRun(t *testing.T) {
-	points, values := 1_000_000, 10_000_000
-	if testing.Short() {
-		points, values = 70_000, 1_000_000
+	points, values := 70_000, 1_000_000
+	if os.Getenv("WAVELANE_PROOFS") == "all" {
+		points, values = 1_000_000, 10_000_000
 	}
 	for name, opts := range map[string][]wavelane.Option{"cpu": {wavelane.WithDevice("cpu")}, "webgpu": {wavelane.WithSoftware()}} {
 		t.Run(name, func(t *testing.T) {

@@ -31,7 +31,7 @@ type splitAttention struct {
 
 const (
 	decodeRows = 8  // queries of a workgroup at most
-	decodeKeys = 64 // that a workgroup takes at a time
+	decodeKeys = 64 // that a workgroup takes at a time, one in each thread
 )
 
 // decodes reports whether the keys are best split among workgroups, because few queries share a head of keys.
@@ -67,9 +67,7 @@ func (s *step) attendSplit(c splitAttention) error {
 	of := min(room(rows), decodeRows)
 	tiles := ceilDiv(rows, of)
 	// So often the loops of a thread go round for keys that a workgroup takes at a time.
-	lanes, columns := s.decodeLanes()
-	scores := ceilDiv(of*decodeKeys, lanes)
-	iterations := 10 + 2*decodeKeys + 4*scores + ceilDiv(c.D, 16)*(1+ceilDiv(16*decodeKeys, lanes)+17*scores) + columns*(1+of+decodeKeys*(1+of))
+	iterations := 20 + 9*of + 6*ceilDiv(c.D, 16) + decodeWidth(c.D)/4
 	c.parts = max(1, min(ceilDiv(manyTasks/4, max(1, c.Batch*c.KVHeads*tiles)), ceilDiv(c.NK, 4*decodeKeys)),
 		ceilDiv(c.NK, (loopBudget/iterations-1)*decodeKeys))
 	all := c.parts * c.shards
@@ -83,7 +81,7 @@ func (s *step) attendSplit(c splitAttention) error {
 	case c.table == 0: // one sequence at a time
 		extents = append(extents, perTask(int(s.caps.MaxBinding)/2+1))
 	}
-	k := s.decodeKernel(s.Operands[c.k].DType, of)
+	k := s.decodeKernel(s.Operands[c.k].DType, of, c.D)
 	emit := func(first, end int, parts []part) {
 		low, high := first*c.NK, end*c.NK
 		if c.table > 0 {
@@ -139,22 +137,26 @@ func (s *step) decodePass(c splitAttention, k *wgsl.Kernel, partial Buffer, firs
 	s.dispatch(k, s.linear(total), params, q, keys, values, lengths, table, out)
 }
 
-// decodeLanes is the size of a workgroup, and how many columns of the result a thread has.
-func (s *step) decodeLanes() (lanes, columns int) {
-	lanes = min(s.workgroup(), 128)
-	return lanes, ceilDiv(256, lanes)
-}
+// decodeWidth is how many columns of the result the threads of a workgroup have at a time, of heads of d elements.
+func decodeWidth(d int) int { return max(64, room(d)) }
 
-func (s *step) decodeKernel(kind compute.DType, rows int) *wgsl.Kernel {
-	lanes, columns := s.decodeLanes()
-	return cached(fmt.Sprintf("attention_decode/%v/%d/%d", kind, rows, lanes), func() *wgsl.Kernel {
+func (s *step) decodeKernel(kind compute.DType, rows, d int) *wgsl.Kernel {
+	vec, width := d%4 == 0, decodeWidth(d)
+	return cached(fmt.Sprintf("attention_decode/%v/%d/%v/%d", kind, rows, vec, width), func() *wgsl.Kernel {
 		text := struct {
-			Kind, Functions              string
-			Rows, Lanes, Columns, Scores int
-			Arrays                       []string
-		}{kind.String(), functionsOf("inf()", "safe_tanh"), rows, lanes, columns, ceilDiv(rows*decodeKeys, lanes), []string{"keys", "values"}}
-		return &wgsl.Kernel{Bindings: []wgsl.Access{wgsl.Read, wgsl.Read, wgsl.Read, wgsl.Read, wgsl.Read, wgsl.ReadWrite}, Uniform: 128, Workgroup: [3]uint32{uint32(lanes), 1, 1},
-			Shared: 4 * (rows*(256+decodeKeys+3) + 17*decodeKeys + decodeKeys), Source: render("attention_decode.wgsl", text)}
+			Kind, Unit, Functions string
+			Rows, Width, Groups   int
+			Arrays, Components    []string
+		}{kind.String(), attentionUnit(kind, vec), functionsOf("inf()", "safe_tanh"), rows, width, 4 * decodeKeys / width,
+			[]string{"keys", "values"}, components}
+		text.Functions += attentionLoad("q", compute.Float32, false)
+		if kind == compute.Uint32 {
+			text.Unit = "u32"
+		} else {
+			text.Functions += attentionLoad("keys", kind, vec) + attentionLoad("values", kind, vec)
+		}
+		return &wgsl.Kernel{Bindings: []wgsl.Access{wgsl.Read, wgsl.Read, wgsl.Read, wgsl.Read, wgsl.Read, wgsl.ReadWrite}, Uniform: 128, Workgroup: [3]uint32{decodeKeys, 1, 1},
+			Shared: 4 * (rows*(width+decodeKeys+8) + 21*decodeKeys), Source: render("attention_decode.wgsl", text)}
 	})
 }
 

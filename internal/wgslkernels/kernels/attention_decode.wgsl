@@ -1,6 +1,7 @@
 // Attention of up to Rows queries that share a head of keys, over a part of these: leaves for each query the maximum m of its scores,
 // Σexp(score − m), 0 where it saw nothing, and Σexp(score − m)·value. A workgroup takes 64 keys at a time: threads share the
-// products of queries and keys, of which workgroup memory holds sixteen elements at a time, and then the elements of values.
+// products of queries and keys, of which workgroup memory holds sixteen elements at a time. Then each has four columns of the
+// result and one in Groups of the keys, and what they made of these is added at the end.
 // Rows of the cache below low or from high on belong to other dispatches.
 struct Params {
     total: u32, tiles: u32, parts: u32, all_parts: u32, part0: u32, // workgroups; parts of this dispatch, of all, its first
@@ -17,42 +18,33 @@ struct Params {
 }
 
 @group(0) @binding(0) var<storage, read> q: array<f32>;
-@group(0) @binding(1) var<storage, read> keys: array<{{if eq .Kind "f32"}}f32{{else}}u32{{end}}>;
-@group(0) @binding(2) var<storage, read> values: array<{{if eq .Kind "f32"}}f32{{else}}u32{{end}}>;
+@group(0) @binding(1) var<storage, read> keys: array<{{.Unit}}>;
+@group(0) @binding(2) var<storage, read> values: array<{{.Unit}}>;
 @group(0) @binding(3) var<storage, read> lengths: array<i32>;
 @group(0) @binding(4) var<storage, read> table: array<u32>;
 @group(0) @binding(5) var<storage, read_write> partial: array<f32>;
 @group(0) @binding(6) var<uniform> p: Params;
 
 const nowhere = 0xffffffffu;
-var<workgroup> query: array<f32, {{mul .Rows 256}}>; // 256 to a row
-var<workgroup> slab: array<f32, 1088>;               // of 64 keys: 16 elements, and one to tell banks apart
+var<workgroup> query: array<vec4<f32>, {{div (mul .Rows .Width) 4}}>; // Width elements to a row
+var<workgroup> slab: array<vec4<f32>, 320>;          // of 64 keys: 16 elements, and four to tell banks apart
 var<workgroup> weight: array<f32, {{mul .Rows 64}}>; // scores, then weights: 64 to a row
+var<workgroup> peak: array<f32, {{mul .Rows 8}}>;    // of eight scores, at last sums of weights
 var<workgroup> place: array<u32, 64>;                // row of each key in the bound part of the cache
-var<workgroup> best: array<f32, {{.Rows}}>;
-var<workgroup> factor: array<f32, {{.Rows}}>;
-var<workgroup> sum: array<f32, {{.Rows}}>;
 {{.Functions}}
 {{- if eq .Kind "u32"}}{{template "quant_halves"}}{{end}}
 {{- range $name := .Arrays}}
-// Element e of a head in a row of the cache.
-fn {{$name}}_at(row: u32, head: u32, e: u32) -> f32 {
+// Four elements of a head in a row of the cache, from element e on.
+fn {{$name}}_at(row: u32, head: u32, e: u32) -> vec4<f32> {
 {{- if eq $.Kind "u32"}}
+    if e >= p.d { return vec4<f32>(); }
     let c = head * p.d + e; // the bytes of all heads, then the scales of 32 elements each
     let at = p.k0 + row * p.words;
     let scales = halves_of({{$name}}[at + p.kvheads * p.d / 4u + c / 64u]);
-    return f32(extractBits(bitcast<i32>({{$name}}[at + c / 4u]), 8u * (c & 3u), 8u)) * select(scales.x, scales.y, (c & 32u) != 0u);
+    let bytes = vec4<i32>(vec4({{$name}}[at + c / 4u]) << vec4(24u, 16u, 8u, 0u)) >> vec4(24u);
+    return vec4<f32>(bytes) * select(scales.x, scales.y, (c & 32u) != 0u);
 {{- else}}
-    let i = p.k0 + (row * p.kvheads + head) * p.d + e;
-{{- if eq $.Kind "f32"}}
-    return {{$name}}[i];
-{{- else if eq $.Kind "f16"}}
-    let pair = unpack2x16float({{$name}}[i / 2u]);
-    return select(pair.x, pair.y, (i & 1u) == 1u);
-{{- else}}
-    let word = {{$name}}[i / 2u];
-    return bitcast<f32>(select(word << 16u, word & 0xffff0000u, (i & 1u) == 1u));
-{{- end}}
+    return load_{{$name}}(p.k0 + (row * p.kvheads + head) * p.d, e, true);
 {{- end}}
 }
 {{end}}
@@ -85,7 +77,7 @@ fn locate(sequence: u32, t: u32, oldest: u32) -> u32 {
     return select(nowhere, row - p.low, row >= p.low && row < p.high);
 }
 
-@compute @workgroup_size({{.Lanes}})
+@compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) grid: vec3<u32>,
         @builtin(local_invocation_index) local: u32) {
     let id = linear_id(workgroup, grid);
@@ -109,103 +101,119 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
     let begin = max(from_any + part * chunk, seen_from(first + i32(row0 / p.group)));
     let end = min(min(from_any + (part + 1u) * chunk, u32(used)), seen_to(first + i32(last_row / p.group), used));
 
-    for (var i = local; i < {{mul .Rows 256}}u; i += {{.Lanes}}u) {
-        let r = row0 + i / 256u;
-        let e = i % 256u;
-        var x = 0.0;
-        if r < p.rows && e < p.d {
-            x = q[p.q0 + ((sequence * p.n + r / p.group) * p.heads + head * p.group + r % p.group) * p.d + e] * p.scale;
+    for (var i = local; i < {{div (mul .Rows .Width) 4}}u; i += 64u) {
+        let r = row0 + i / {{div .Width 4}}u;
+        var x = vec4<f32>();
+        if r < p.rows {
+            let at = p.q0 + ((sequence * p.n + r / p.group) * p.heads + head * p.group + r % p.group) * p.d;
+            x = load_q(at, i % {{div .Width 4}}u * 4u, true) * p.scale;
         }
         query[i] = x;
     }
-    if local < {{.Rows}}u {
-        best[local] = -3.4028234e38;
-        sum[local] = 0.0;
-    }
-    var acc: array<f32, {{mul .Rows .Columns}}>;
-    var score: array<f32, {{.Scores}}>;
+    var sum = 0.0;    // of the weights of query local / 8 with keys 8·(local % 8) …
+    var scaled = 1.0; // since the maximum of that query has risen
+    // A thread has the scores of all queries with one key, and four columns of sums over one in Groups of the keys.
+    let group = local / {{div .Width 4}}u;
+    let column = local % {{div .Width 4}}u * 4u;
+{{- range $m := seq .Rows}}
+    var acc{{$m}} = vec4<f32>();
+    var best{{$m}} = -3.4028234e38;
+{{- end}}
     for (var base = begin; base < end; base += 64u) {
         workgroupBarrier();
-        for (var i = local; i < 64u; i += {{.Lanes}}u) {
-            var at = nowhere;
-            if base + i < end { at = locate(sequence, base + i, oldest); }
-            place[i] = at;
-        }
         let here = min(64u, end - base);
-        for (var s = 0u; s < {{.Scores}}u; s++) { score[s] = 0.0; }
+        let t = base + local;
+        var at = nowhere;
+        if t < end { at = locate(sequence, t, oldest); }
+        place[local] = at;
+{{- range $m := seq .Rows}}
+        var score{{$m}} = 0.0;
+{{- end}}
         for (var e0 = 0u; e0 < p.d; e0 += 16u) {
             workgroupBarrier();
-            for (var i = local; i < 1024u; i += {{.Lanes}}u) {
-                let at = place[i / 16u];
-                let e = e0 + i % 16u;
-                var x = 0.0;
-                if at != nowhere && e < p.d { x = keys_at(at, head, e); }
-                slab[i / 16u * 17u + i % 16u] = x;
+            for (var i = local; i < here * 4u; i += 64u) {
+                let row = place[i / 4u];
+                var x = vec4<f32>();
+                if row != nowhere { x = keys_at(row, head, e0 + i % 4u * 4u); }
+                slab[i / 4u * 5u + i % 4u] = x;
             }
             workgroupBarrier();
-            for (var s = 0u; s < {{.Scores}}u; s++) {
-                let i = min(local + s * {{.Lanes}}u, {{sub (mul .Rows 64) 1}}u);
-                var x = score[s];
-                for (var e = 0u; e < 16u; e++) {
-                    x += query[i / 64u * 256u + e0 + e] * slab[i % 64u * 17u + e];
-                }
-                score[s] = x;
+            if local < here {
+{{- range $e := seq 4}}
+                let k{{$e}} = slab[local * 5u + {{$e}}u];
+{{- end}}
+{{- range $m := seq .Rows}}
+{{- range $e := seq 4}}
+                score{{$m}} += dot(query[{{div (mul $m $.Width) 4}}u + e0 / 4u + {{$e}}u], k{{$e}});
+{{- end}}
+{{- end}}
             }
         }
-        for (var s = 0u; s < {{.Scores}}u; s++) {
-            let i = local + s * {{.Lanes}}u;
-            if i < {{mul .Rows 64}}u {
-                let t = base + i % 64u;
-                let position = first + i32((row0 + i / 64u) / p.group);
-                let sees = place[i % 64u] != nowhere && t >= seen_from(position) && t < seen_to(position, used);
-                let bent = select(score[s], p.cap * safe_tanh(score[s]), p.cap != 0.0);
-                weight[i] = select(-inf(), bent, sees);
-            }
+{{- range $m := seq .Rows}}
+        {
+            let position = first + i32((row0 + {{$m}}u) / p.group);
+            let sees = at != nowhere && t >= seen_from(position) && t < seen_to(position, used);
+            score{{$m}} = select(-inf(), select(score{{$m}}, p.cap * safe_tanh(score{{$m}}), p.cap != 0.0), sees);
+            weight[{{mul $m 64}}u + local] = score{{$m}};
+        }
+{{- end}}
+        workgroupBarrier();
+        if local < {{mul .Rows 8}}u {
+            var m = -3.4028234e38;
+            for (var i = 0u; i < 8u; i++) { m = max(m, weight[local * 8u + i]); }
+            peak[local] = m;
         }
         workgroupBarrier();
-        if local < {{.Rows}}u {
-            let old = best[local];
-            var m = old;
-            for (var i = 0u; i < here; i++) { m = max(m, weight[local * 64u + i]); }
-            best[local] = m;
-            factor[local] = weight_of(old - m);
+{{- range $m := seq .Rows}}
+        {
+            var m = best{{$m}};
+            for (var i = 0u; i < 8u; i++) { m = max(m, peak[{{mul $m 8}}u + i]); }
+            weight[{{mul $m 64}}u + local] = weight_of(score{{$m}} - m);
+            let f = weight_of(best{{$m}} - m);
+            if local / 8u == {{$m}}u { scaled = f; }
+            acc{{$m}} *= f;
+            best{{$m}} = m;
         }
+{{- end}}
         workgroupBarrier();
-        for (var s = 0u; s < {{.Scores}}u; s++) {
-            let i = local + s * {{.Lanes}}u;
-            if i < {{mul .Rows 64}}u { weight[i] = weight_of(weight[i] - best[i / 64u]); }
+        if local < {{mul .Rows 8}}u {
+            sum *= scaled;
+            for (var i = 0u; i < 8u; i++) { sum += weight[local * 8u + i]; }
         }
-        workgroupBarrier();
-        if local < {{.Rows}}u {
-            var total = 0.0;
-            for (var i = 0u; i < here; i++) { total += weight[local * 64u + i]; }
-            sum[local] = sum[local] * factor[local] + total;
-        }
-        for (var c = 0u; c < {{.Columns}}u; c++) {
-            let e = local + c * {{.Lanes}}u;
-            if e < p.d {
-                for (var m = 0u; m < {{.Rows}}u; m++) { acc[m * {{.Columns}}u + c] *= factor[m]; }
-                for (var i = 0u; i < here; i++) {
-                    let at = place[i];
-                    if at == nowhere { continue; }
-                    let v = values_at(at, head, e);
-                    for (var m = 0u; m < {{.Rows}}u; m++) { acc[m * {{.Columns}}u + c] += weight[m * 64u + i] * v; }
-                }
+        if column < p.d {
+            for (var i = group; i < here; i += {{.Groups}}u) {
+                let row = place[i];
+                if row == nowhere { continue; }
+                let v = values_at(row, head, column);
+{{- range $m := seq .Rows}}
+                acc{{$m}} += weight[{{mul $m 64}}u + i] * v;
+{{- end}}
             }
         }
     }
-    workgroupBarrier();
+    if local < {{mul .Rows 8}}u { peak[local] = sum; }
     let unit = (sequence * p.kvheads + head) * p.all_parts + p.part0 + part;
-    for (var m = 0u; m < {{.Rows}}u; m++) {
-        if row0 + m >= p.rows { break; }
-        let at = p.partial0 + (unit * p.rows + row0 + m) * (p.d + 2u);
+{{- range $m := seq .Rows}}
+    workgroupBarrier();
+    slab[local] = acc{{$m}};
+    workgroupBarrier();
+    if row0 + {{$m}}u < p.rows {
+        let at = p.partial0 + (unit * p.rows + row0 + {{$m}}u) * (p.d + 2u);
         if local == 0u {
-            partial[at] = best[m];
-            partial[at + 1u] = sum[m];
+            var total = 0.0;
+            for (var i = 0u; i < 8u; i++) { total += peak[{{mul $m 8}}u + i]; }
+            partial[at] = best{{$m}};
+            partial[at + 1u] = total;
         }
-        for (var c = 0u; c < {{.Columns}}u; c++) {
-            let e = local + c * {{.Lanes}}u;
-            if e < p.d { partial[at + 2u + e] = acc[m * {{.Columns}}u + c]; }
+        if group == 0u {
+            var y = acc{{$m}};
+{{- range $g := seq $.Groups}}{{if gt $g 0}}
+            y += slab[{{div (mul $g $.Width) 4}}u + local];
+{{- end}}{{end}}
+{{- range $j, $c := $.Components}}
+            if column + {{$j}}u < p.d { partial[at + 2u + column + {{$j}}u] = y.{{$c}}; }
+{{- end}}
         }
     }
+{{- end}}
 }

@@ -195,7 +195,7 @@ func quantMatmulCases(b *builder) {
 			b.quantised("", o, 2+i%7, block*3, 9)
 			b.quantised("", o, 6, block*2, 4)
 			b.quantised("", o, 9+i, block*(1+i%3), 17)
-			b.quantised("", o, 34, block*2, 66)
+			b.quantised("", o, 66, block*2, 34)
 		}
 		b.quantised("rows that few threads share", q8(f.BlockFormat, i%2 == 0), 1+i%2, 512+block%256, 301)
 	}

@@ -101,7 +101,7 @@ func (o *SessionOptions) complete(m *Model) error {
 	return nil
 }
 
-// shortChunk is the rows of the plan for short prompts.
+// shortChunk is the rows of the plan that a session has from the start, beside the one for a token.
 func (o *SessionOptions) shortChunk() int { return min(64, o.Chunk) }
 
 // capacity is the keys that a cache has room for: a chunk may be filled up with others after the context's end.
@@ -202,10 +202,10 @@ func (s *Session) Chunk() int {
 	return s.options.shortChunk()
 }
 
-// chunk is how many of n tokens are computed next, and by a plan of how many rows: a power of 2 from a short chunk on, as far as the
-// caches have room for it.
+// chunk is how many of n tokens are computed next, and by a plan of how many rows: a power of 2 from 8 on, as far as the caches have
+// room for it.
 func (s *Session) chunk(n int) (tokens, rows int) {
-	least := s.options.shortChunk()
+	least := min(8, s.options.Chunk)
 	rows = max(least, sizeClass(n, s.options.Chunk))
 	for rows > least && s.position+rows > s.options.capacity() {
 		rows = max(least, rows/2)

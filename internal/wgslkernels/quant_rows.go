@@ -19,6 +19,7 @@ import (
 
 const (
 	quantMost  = 8  // rows of x that the kernel of few rows has room for, when it does nothing else
+	quantTimes = 8  // so often it is faster than tiles where workgroup memory is no faster than buffers
 	quantLanes = 64 // threads of it
 )
 
@@ -62,11 +63,15 @@ func (s *step) quantRows(v *quantRows) (done bool, err error) {
 		}
 		return true, nil
 	}
-	if m > quantMost || m > 1 && v.form != "plain" || wgsl.BufferSize(4*k) > s.caps.MaxBinding || s.workgroup() < quantLanes {
+	most, together := quantMost, min(m, quantMost)
+	if s.caps.Software {
+		most *= quantTimes
+	}
+	if m > most || m > 1 && v.form != "plain" || wgsl.BufferSize(4*k) > s.caps.MaxBinding || s.workgroup() < quantLanes {
 		return false, nil
 	}
-	// All rows of x at once, or each for itself where they or the results are more than bindings hold.
-	together, whole := m, true
+	// All rows of x that there is room for at once, or each for itself where they or the results are more than bindings hold.
+	whole := m == together
 	for _, p := range v.of {
 		n := p.w[0].rows()
 		if max(wgsl.BufferSize(4*m*k), wgsl.BufferSize(4*m*n)) > s.caps.MaxBinding {
@@ -75,23 +80,26 @@ func (s *step) quantRows(v *quantRows) (done bool, err error) {
 		whole = whole && max(wgsl.BufferSize(4*n), wgsl.BufferSize(n*p.w[0].rowBytes())) <= s.caps.MaxBinding
 	}
 	problem := fmt.Sprintf("%s %v %dx%dx%d", v.form, v.of[0].w[0].format, m, v.of[0].w[0].rows(), k)
-	if v.q8 && s.caps.IntegerDots && together == m && k > 0 {
+	if m > quantMost && s.Choose("quant_rows", problem, []string{"eight", "tiles"}) == 1 {
+		return false, nil
+	}
+	if v.q8 && s.caps.IntegerDots && together > 1 == (m > 1) && k > 0 {
 		v.dots = s.Choose("q8", problem, []string{"dots", "float"}) == 0
 	}
 	if v.q8 && !v.dots && k/4 > loopBudget {
 		return false, nil
 	}
-	v.spread(room(m), k, s.caps)
+	v.spread(room(together), k, s.caps)
 	v.subgroups = v.lanes == quantLanes && s.caps.Subgroups && s.Choose("quant", problem, []string{"lanes", "subgroups"}) == 1
 	if v.dots {
 		v.x = s.activations(v, m, k)
 	}
-	most := 1
+	several := 1
 	if whole {
-		most = max(1, (int(s.caps.MaxStorageBuffers)-1)/v.of[0].buffers())
+		several = max(1, (int(s.caps.MaxStorageBuffers)-1)/v.of[0].buffers())
 	}
 	for all := v.of; len(all) > 0; all = all[len(v.of):] {
-		v.of = all[:min(most, len(all))]
+		v.of = all[:min(several, len(all))]
 		if !whole {
 			if err := s.quantPieces(v, m, k, together); err != nil {
 				return true, err
@@ -144,6 +152,7 @@ func (s *step) quantPieces(v *quantRows, m, k, together int) error {
 	p := &v.of[0]
 	n, rows, vectors := p.w[0].rows(), v.rows(), v.vectors(s)
 	for i := 0; i < m; i += together {
+		together := min(together, m-i)
 		x, x0 := s.window(v.x, 4*i*vectors, 4*together*vectors)
 		ofRows := func(bytes, start int) extent {
 			return func(first, end int) (from, to int) { return start + first*rows*bytes, start + min(end*rows, n)*bytes }

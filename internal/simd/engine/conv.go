@@ -32,6 +32,7 @@ type Convolution struct {
 	whole   bool     // the input is read as it lies: there is neither padding nor a stride
 	product bool     // it is computed as a product
 	filter  bool     // several rows are summed at once
+	narrow  bool     // some channels at a time are spread out, as they are needed
 	slow    bool     // it is computed tap by tap from the input: there is none, or more than offsets can tell
 	rests   [2][]int // remainders that occur, down and across
 	step    int      // lines that are spread out between what successive rows of the result read
@@ -98,12 +99,19 @@ func (v *Convolution) Plan(d catalogue.ConvDims, act compute.Activation, threads
 		}
 	}
 	if v.product {
-		v.windows.Once = v.N*v.bands <= 3 // units that use the same weights
+		v.windows.Once = v.N*v.bands <= fewUnits // units that use the same weights
 		v.windows.Apart = v.pixels <= leastColumns
 		v.windows.Plan(v.parts)
 		v.parts = min(v.parts, v.windows.Down())
+		if gemm.Fills && v.far() && !v.windows.Once && v.parts == 1 {
+			v.narrow = true
+			v.windows.Taps, v.windows.Together = d.KH*d.KW, min(v.perGroup, max(1, spreadTogether*v.perGroup/v.spreadSize()))
+		}
 	}
 }
+
+// spreadTogether is how many elements are spread out at a time if each is read for one panel: half of an L1 of 32 KB.
+const spreadTogether = 4096
 
 // cut chooses the band: as much as a part of L2 holds, but enough units for all threads, and such that none waits for the others.
 func (v *Convolution) cut(above, threads int) {
@@ -116,6 +124,9 @@ func (v *Convolution) cut(above, threads int) {
 	least = min(least, v.OutH)
 	images := v.N * v.Groups
 	v.band = most/max(1, v.perGroup*v.step*len(v.rests[1])*v.wide) - above
+	if near := max(least, mostPanels/max(1, gemm.Steps(v.taps)*v.OutW)); gemm.Fills && v.product && v.band >= 2*near && (v.far() || v.N*CeilDiv(v.OutH, v.band) <= fewUnits) {
+		v.band = near
+	}
 	units := 1
 	if work := float64(v.N*v.OutC) * float64(v.pixels) * (0.01*float64(v.taps) + v.FinishNS); threads > 1 && work > SplitTime {
 		units = min(4, max(1, int(work/unitTime)/threads)) * threads
@@ -136,6 +147,19 @@ func (v *Convolution) cut(above, threads int) {
 	if v.product {
 		v.parts = max(1, min(CeilDiv(min(units, threads), images*v.bands), v.outs/(4*mr))) // each gathers the panels for itself
 	}
+}
+
+// mostPanels is how many elements the panels of a band have if all of them are packed before they are multiplied: in L2. It is so if
+// panels are far, or if there are fewUnits, which pack the weights for themselves.
+const (
+	mostPanels = 1 << 17
+	fewUnits   = 3
+)
+
+// far reports whether a panel is more than L1 holds. Then nothing is lost if some channels of all panels are packed at a time.
+func (v *Convolution) far() bool {
+	_, nr := gemm.TileSize()
+	return !v.whole && gemm.Steps(v.taps)*nr > 1<<13
 }
 
 // leastColumns is the least width of a band: a narrower one takes longer to read the weights than to multiply them.
@@ -216,7 +240,11 @@ func (v *Convolution) Do(i, lo, hi int, a *ConvData) {
 	}
 	var spread []float32
 	if !v.whole && !v.slow {
-		b := Borrow(v.spreadSize())
+		size := v.spreadSize()
+		if gemm.Fills && v.narrow {
+			size = size / v.perGroup * v.windows.Together
+		}
+		b := Borrow(size)
 		defer Scratch.Put(b)
 		spread = *b
 		clear(spread)
@@ -234,10 +262,11 @@ func (v *Convolution) Do(i, lo, hi int, a *ConvData) {
 		y := a.Y[at:]
 		first, last := 0, v.outs
 		if !v.slow {
+			planes := x
 			if v.whole {
 				x = x[from*v.W:]
 			} else {
-				if before != unit {
+				if before != unit && !(gemm.Fills && v.narrow) {
 					v.spread(spread, x, from, rows)
 				}
 				x, before = spread, unit
@@ -250,7 +279,13 @@ func (v *Convolution) Do(i, lo, hi int, a *ConvData) {
 				if !v.windows.Once {
 					w = a.Packed[group*v.windows.Packed():]
 				}
-				v.windows.Multiply(y, w, x, rows*v.OutW, lo, hi, a.Stop)
+				if gemm.Fills && v.narrow {
+					v.windows.Multiply(y, w, x, rows*v.OutW, lo, hi, a.Stop, func(c, n int) {
+						v.spread(x, planes[c*v.H*v.W:][:n*v.H*v.W], from, rows)
+					})
+				} else {
+					v.windows.Multiply(y, w, x, rows*v.OutW, lo, hi, a.Stop, nil)
+				}
 			} else {
 				v.sum(y, x, a.W[group*v.outs*v.taps:], from, rows)
 			}
@@ -373,10 +408,14 @@ func (v *Convolution) tapsOf(oy int) (lo, hi int) {
 	return min(first, last) * v.KW, last * v.KW
 }
 
-// spread copies what rows of the result from a row on read of a group's planes. What lies beside the planes is 0 already.
+// spread copies what rows of the result from a row on read of planes. What lies beside the planes is 0 already.
 func (v *Convolution) spread(to, x []float32, from, rows int) {
-	for c := range v.perGroup {
-		plane := x[c*v.H*v.W:][:v.H*v.W]
+	ahead := 0 // the next channel
+	if v.perGroup > 1 {
+		ahead = v.H * v.W
+	}
+	for ; len(x) > 0; x = x[v.H*v.W:] {
+		plane := x[:v.H*v.W]
 		for _, across := range v.rests[1] {
 			lo, hi, at := v.inside(across - v.Pad[1])
 			lines := rows + v.lines - v.band
@@ -392,7 +431,7 @@ func (v *Convolution) spread(to, x []float32, from, rows int) {
 				}
 				if first < last && lo < hi {
 					gemm.Spread(to[(first*v.step+i)*v.wide+lo:], plane[(first*v.Stride[0]+shift)*v.W+at:],
-						hi-lo, last-first, v.step*v.wide, v.Stride[0]*v.W, v.Stride[1])
+						hi-lo, last-first, v.step*v.wide, v.Stride[0]*v.W, v.Stride[1], ahead)
 				}
 			}
 			to = to[v.lines*v.step*v.wide:]

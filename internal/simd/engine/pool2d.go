@@ -56,7 +56,7 @@ func (p *Pooling) Do(y, x []float32, lo, hi int) {
 			kernels.Scale(result[:n], result[:n], 1/float32(p.KH*p.KW))
 		}
 		done := whole && (!p.Mean || kernels.MaxAbs(result[:n]) <= math.MaxFloat32)
-		gemm.Spread(y[u*p.OutW:], result, p.OutW, rows, p.OutW, wide, p.Stride[1])
+		gemm.Spread(y[u*p.OutW:], result, p.OutW, rows, p.OutW, wide, p.Stride[1], 0)
 		for r := range rows {
 			to := y[(u+r)*p.OutW:][:p.OutW]
 			if done {

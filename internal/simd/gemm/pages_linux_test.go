@@ -120,7 +120,7 @@ func TestWindowsAtEnd(t *testing.T) {
 		for range 1000 {
 			n, rows, stride := 1+r.IntN(70), 1+r.IntN(9), 1+r.IntN(3)
 			xstep := n*stride + r.IntN(5)
-			Spread(y[len(y)-rows*n:], x[len(x)-(rows-1)*xstep-(n-1)*stride-1:], n, rows, n, xstep, stride)
+			Spread(y[len(y)-rows*n:], x[len(x)-(rows-1)*xstep-(n-1)*stride-1:], n, rows, n, xstep, stride, 0)
 			if size := 3 + 2*r.IntN(3); HasFilter(size, stride) {
 				offsets := make([]int32, size)
 				offsets[size-1] = int32(r.IntN(9))

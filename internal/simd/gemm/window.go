@@ -17,6 +17,8 @@ type Windows struct {
 	// Apart lets the last columns be computed apart if they would fill little of a vector. They round otherwise, so which they are must
 	// not depend on the number of threads.
 	Apart bool
+	// Taps is the number of offsets of a channel, Together how many channels x holds at a time if Multiply is given fill.
+	Taps, Together int
 
 	s          *shape
 	kc, height int // steps of the inner dimension and rows in a block
@@ -47,6 +49,9 @@ func TileSize() (rows, cols int) {
 	return s.mr, s.nr
 }
 
+// Steps is how many of a convolution's taps are in a block.
+func Steps(taps int) int { return active().depth(taps) }
+
 func (w *Windows) blockSize() int { return w.height*w.kc + maxLanes }
 
 // Down is the number of blocks along the rows.
@@ -76,8 +81,9 @@ func (w *Windows) Pack(dst, a []float32, block int) {
 }
 
 // Multiply computes columns 0 to n of C in the rows of blocks lo to hi, from packed A, or from A itself if Once. When stop,
-// which may be nil, becomes true, it may return early.
-func (w *Windows) Multiply(c, a, x []float32, n, lo, hi int, stop *atomic.Bool) {
+// which may be nil, becomes true, it may return early. If fill is not nil, which is for A that is packed, x is where it puts some
+// channels, Together at most, as if they were the first: what panels are made of is in L1 then.
+func (w *Windows) Multiply(c, a, x []float32, n, lo, hi int, stop *atomic.Bool, fill func(channel, count int)) {
 	if w.Once && n <= fewColumns {
 		w.vectors(c, a, x, n, lo, hi)
 		return
@@ -86,7 +92,7 @@ func (w *Windows) Multiply(c, a, x []float32, n, lo, hi int, stop *atomic.Bool) 
 	rest := w.rest(n)
 	n -= rest
 	group := s.nr
-	if hi-lo > 1 || w.Once {
+	if hi-lo > 1 || w.Once || fill != nil {
 		group = roundUp(n, s.nr) // every block of A meets all panels, so that it is read once
 	}
 	own := 0
@@ -109,8 +115,18 @@ func (w *Windows) Multiply(c, a, x []float32, n, lo, hi int, stop *atomic.Bool) 
 		}
 		for j := 0; j < n; j += group {
 			cols := min(group, n-j)
-			for q := 0; q < cols; q += s.nr {
-				w.gather((*buffer)[q*t.K:], x, offsets, j+q, min(s.nr, cols-q))
+			for p := 0; p < t.K; {
+				part := offsets
+				if Fills && fill != nil {
+					channel, first := (k+p)/w.Taps, (k+p)%w.Taps
+					part = w.Offsets[first:min(w.Together*w.Taps, first+t.K-p)]
+					fill(channel, ceilDiv(first+len(part), w.Taps))
+				}
+				for q := 0; q < cols; q += s.nr {
+					width := min(s.nr, cols-q)
+					w.gather((*buffer)[q*t.K+p*roundUp(width, s.lanes):], x, part, j+q, width)
+				}
+				p += len(part)
 			}
 			panels := (*buffer)[:t.K*roundUp(cols, s.lanes)]
 			for i := lo; i < hi; i++ {
@@ -258,13 +274,13 @@ func Filter(y, x, w []float32, offsets []int32, n, rows, ystep, xstep, stride in
 }
 
 // Spread copies every stride-th element of some rows: it sets y[r*ystep+j] = x[r*xstep+j*stride] for j < n and r < rows. Loads and
-// stores limit it, and mostly where x comes from.
-func Spread(y, x []float32, n, rows, ystep, xstep, stride int) {
+// stores limit it, and mostly where x comes from: what lies so many elements ahead, if the caller knows that it is next, is asked for.
+func Spread(y, x []float32, n, rows, ystep, xstep, stride, ahead int) {
 	if n == 0 || rows == 0 {
 		return
 	}
 	_, _ = y[(rows-1)*ystep+n-1], x[(rows-1)*xstep+(n-1)*stride]
-	spreadLines(y, x, n, rows, ystep, xstep, stride)
+	spreadLines(y, x, n, rows, ystep, xstep, stride, ahead)
 }
 
 func spreadLinesGo(y, x []float32, n, rows, ystep, xstep, stride int) {

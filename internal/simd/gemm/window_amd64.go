@@ -35,9 +35,11 @@ func taps(y, x, w []float32, offsets []int32, n, rows, ystep, xstep int) {
 	}
 }
 
-// Filters says whether there is a tier for which [HasFilter] may be true, apart whether columns of C are computed apart.
+// Filters says whether there is a tier for which [HasFilter] may be true, Fills whether [Windows.Multiply] may be given fill, apart
+// whether columns of C are computed apart.
 const (
 	Filters = true
+	Fills   = true
 	apart   = true
 )
 
@@ -80,21 +82,21 @@ func filter(y, x, w []float32, offsets []int32, n, rows, ystep, xstep, stride in
 	}
 }
 
-func spreadLines(y, x []float32, n, rows, ystep, xstep, stride int) {
+func spreadLines(y, x []float32, n, rows, ystep, xstep, stride, ahead int) {
 	tier := kernels.Active()
 	switch {
 	case stride > 2:
 		spreadLinesGo(y, x, n, rows, ystep, xstep, stride)
 	case stride == 2 && tier >= kernels.AVX2:
-		spread2AVX2(&y[0], &x[0], n, rows, ystep, xstep)
+		spread2AVX2(&y[0], &x[0], n, rows, ystep, xstep, ahead)
 	case stride == 2 && tier == kernels.SSE:
-		spread2SSE(&y[0], &x[0], n, rows, ystep, xstep)
+		spread2SSE(&y[0], &x[0], n, rows, ystep, xstep, ahead)
 	case tier == kernels.AVX512:
-		spread1AVX512(&y[0], &x[0], n, rows, ystep, xstep)
+		spread1AVX512(&y[0], &x[0], n, rows, ystep, xstep, ahead)
 	case tier == kernels.AVX2:
-		spread1AVX2(&y[0], &x[0], n, rows, ystep, xstep)
+		spread1AVX2(&y[0], &x[0], n, rows, ystep, xstep, ahead)
 	case tier == kernels.SSE:
-		spread1SSE(&y[0], &x[0], n, rows, ystep, xstep)
+		spread1SSE(&y[0], &x[0], n, rows, ystep, xstep, ahead)
 	default:
 		spreadLinesGo(y, x, n, rows, ystep, xstep, stride)
 	}

@@ -414,15 +414,17 @@ below1:
 	JNZ  row
 	RET
 
-// func spread1SSE(y *float32, x *float32, n int, rows int, ystep int, xstep int)
-// Requires: SSE
-TEXT ·spread1SSE(SB), $0-48
+// func spread1SSE(y *float32, x *float32, n int, rows int, ystep int, xstep int, ahead int)
+// Requires: MMX+, SSE
+TEXT ·spread1SSE(SB), $0-56
 	MOVQ y+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ n+16(FP), DX
 	MOVQ rows+24(FP), BX
 	MOVQ ystep+32(FP), SI
 	MOVQ xstep+40(FP), DI
+	MOVQ ahead+48(FP), R8
+	LEAQ (CX)(R8*4), R8
 	SHLQ $0x02, SI
 	SHLQ $0x02, DI
 	CMPQ DX, $0x04
@@ -430,62 +432,70 @@ TEXT ·spread1SSE(SB), $0-48
 	LEAQ -4(DX), DX
 
 row4:
-	XORQ R8, R8
+	XORQ R9, R9
 
 vector4:
-	CMPQ   R8, DX
-	JGE    last4
-	MOVUPS (CX)(R8*4), X0
-	MOVUPS X0, (AX)(R8*4)
-	ADDQ   $0x04, R8
-	JMP    vector4
+	CMPQ       R9, DX
+	JGE        last4
+	PREFETCHT0 (R8)(R9*4)
+	MOVUPS     (CX)(R9*4), X0
+	MOVUPS     X0, (AX)(R9*4)
+	ADDQ       $0x04, R9
+	JMP        vector4
 
 last4:
-	MOVQ   DX, R8
-	MOVUPS (CX)(R8*4), X0
-	MOVUPS X0, (AX)(R8*4)
-	ADDQ   DI, CX
-	ADDQ   SI, AX
-	DECQ   BX
-	JNZ    row4
-	JMP    end
+	PREFETCHT0 (R8)(DX*4)
+	MOVQ       DX, R9
+	MOVUPS     (CX)(R9*4), X0
+	MOVUPS     X0, (AX)(R9*4)
+	ADDQ       DI, CX
+	ADDQ       DI, R8
+	ADDQ       SI, AX
+	DECQ       BX
+	JNZ        row4
+	JMP        end
 
 below4:
 	LEAQ -1(DX), DX
 
 row1:
-	XORQ R8, R8
+	XORQ R9, R9
 
 vector1:
-	CMPQ  R8, DX
-	JGE   last1
-	MOVSS (CX)(R8*4), X0
-	MOVSS X0, (AX)(R8*4)
-	ADDQ  $0x01, R8
-	JMP   vector1
+	CMPQ       R9, DX
+	JGE        last1
+	PREFETCHT0 (R8)(R9*4)
+	MOVSS      (CX)(R9*4), X0
+	MOVSS      X0, (AX)(R9*4)
+	ADDQ       $0x01, R9
+	JMP        vector1
 
 last1:
-	MOVQ  DX, R8
-	MOVSS (CX)(R8*4), X0
-	MOVSS X0, (AX)(R8*4)
-	ADDQ  DI, CX
-	ADDQ  SI, AX
-	DECQ  BX
-	JNZ   row1
-	JMP   end
+	PREFETCHT0 (R8)(DX*4)
+	MOVQ       DX, R9
+	MOVSS      (CX)(R9*4), X0
+	MOVSS      X0, (AX)(R9*4)
+	ADDQ       DI, CX
+	ADDQ       DI, R8
+	ADDQ       SI, AX
+	DECQ       BX
+	JNZ        row1
+	JMP        end
 
 end:
 	RET
 
-// func spread2SSE(y *float32, x *float32, n int, rows int, ystep int, xstep int)
-// Requires: SSE
-TEXT ·spread2SSE(SB), $0-48
+// func spread2SSE(y *float32, x *float32, n int, rows int, ystep int, xstep int, ahead int)
+// Requires: MMX+, SSE
+TEXT ·spread2SSE(SB), $0-56
 	MOVQ y+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ n+16(FP), DX
 	MOVQ rows+24(FP), BX
 	MOVQ ystep+32(FP), SI
 	MOVQ xstep+40(FP), DI
+	MOVQ ahead+48(FP), R8
+	LEAQ (CX)(R8*4), R8
 	SHLQ $0x02, SI
 	SHLQ $0x02, DI
 	CMPQ DX, $0x04
@@ -493,53 +503,59 @@ TEXT ·spread2SSE(SB), $0-48
 	LEAQ -4(DX), DX
 
 row4:
-	XORQ R8, R8
+	XORQ R9, R9
 
 vector4:
-	CMPQ   R8, DX
-	JGE    last4
-	MOVUPS (CX)(R8*8), X0
-	MOVUPS 12(CX)(R8*8), X1
-	SHUFPS $0xd8, X1, X0
-	MOVUPS X0, (AX)(R8*4)
-	ADDQ   $0x04, R8
-	JMP    vector4
+	CMPQ       R9, DX
+	JGE        last4
+	PREFETCHT0 (R8)(R9*8)
+	MOVUPS     (CX)(R9*8), X0
+	MOVUPS     12(CX)(R9*8), X1
+	SHUFPS     $0xd8, X1, X0
+	MOVUPS     X0, (AX)(R9*4)
+	ADDQ       $0x04, R9
+	JMP        vector4
 
 last4:
-	MOVQ   DX, R8
-	MOVUPS (CX)(R8*8), X0
-	MOVUPS 12(CX)(R8*8), X1
-	SHUFPS $0xd8, X1, X0
-	MOVUPS X0, (AX)(R8*4)
-	ADDQ   DI, CX
-	ADDQ   SI, AX
-	DECQ   BX
-	JNZ    row4
-	JMP    end
+	PREFETCHT0 (R8)(DX*8)
+	MOVQ       DX, R9
+	MOVUPS     (CX)(R9*8), X0
+	MOVUPS     12(CX)(R9*8), X1
+	SHUFPS     $0xd8, X1, X0
+	MOVUPS     X0, (AX)(R9*4)
+	ADDQ       DI, CX
+	ADDQ       DI, R8
+	ADDQ       SI, AX
+	DECQ       BX
+	JNZ        row4
+	JMP        end
 
 below4:
 	LEAQ -1(DX), DX
 
 row1:
-	XORQ R8, R8
+	XORQ R9, R9
 
 vector1:
-	CMPQ  R8, DX
-	JGE   last1
-	MOVSS (CX)(R8*8), X0
-	MOVSS X0, (AX)(R8*4)
-	ADDQ  $0x01, R8
-	JMP   vector1
+	CMPQ       R9, DX
+	JGE        last1
+	PREFETCHT0 (R8)(R9*8)
+	MOVSS      (CX)(R9*8), X0
+	MOVSS      X0, (AX)(R9*4)
+	ADDQ       $0x01, R9
+	JMP        vector1
 
 last1:
-	MOVQ  DX, R8
-	MOVSS (CX)(R8*8), X0
-	MOVSS X0, (AX)(R8*4)
-	ADDQ  DI, CX
-	ADDQ  SI, AX
-	DECQ  BX
-	JNZ   row1
-	JMP   end
+	PREFETCHT0 (R8)(DX*8)
+	MOVQ       DX, R9
+	MOVSS      (CX)(R9*8), X0
+	MOVSS      X0, (AX)(R9*4)
+	ADDQ       DI, CX
+	ADDQ       DI, R8
+	ADDQ       SI, AX
+	DECQ       BX
+	JNZ        row1
+	JMP        end
 
 end:
 	RET
@@ -1074,15 +1090,17 @@ below1:
 	VZEROUPPER
 	RET
 
-// func spread1AVX2(y *float32, x *float32, n int, rows int, ystep int, xstep int)
-// Requires: AVX
-TEXT ·spread1AVX2(SB), $0-48
+// func spread1AVX2(y *float32, x *float32, n int, rows int, ystep int, xstep int, ahead int)
+// Requires: AVX, MMX+
+TEXT ·spread1AVX2(SB), $0-56
 	MOVQ y+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ n+16(FP), DX
 	MOVQ rows+24(FP), BX
 	MOVQ ystep+32(FP), SI
 	MOVQ xstep+40(FP), DI
+	MOVQ ahead+48(FP), R8
+	LEAQ (CX)(R8*4), R8
 	SHLQ $0x02, SI
 	SHLQ $0x02, DI
 	CMPQ DX, $0x08
@@ -1090,25 +1108,28 @@ TEXT ·spread1AVX2(SB), $0-48
 	LEAQ -8(DX), DX
 
 row8:
-	XORQ R8, R8
+	XORQ R9, R9
 
 vector8:
-	CMPQ    R8, DX
-	JGE     last8
-	VMOVUPS (CX)(R8*4), Y0
-	VMOVUPS Y0, (AX)(R8*4)
-	ADDQ    $0x08, R8
-	JMP     vector8
+	CMPQ       R9, DX
+	JGE        last8
+	PREFETCHT0 (R8)(R9*4)
+	VMOVUPS    (CX)(R9*4), Y0
+	VMOVUPS    Y0, (AX)(R9*4)
+	ADDQ       $0x08, R9
+	JMP        vector8
 
 last8:
-	MOVQ    DX, R8
-	VMOVUPS (CX)(R8*4), Y0
-	VMOVUPS Y0, (AX)(R8*4)
-	ADDQ    DI, CX
-	ADDQ    SI, AX
-	DECQ    BX
-	JNZ     row8
-	JMP     end
+	PREFETCHT0 (R8)(DX*4)
+	MOVQ       DX, R9
+	VMOVUPS    (CX)(R9*4), Y0
+	VMOVUPS    Y0, (AX)(R9*4)
+	ADDQ       DI, CX
+	ADDQ       DI, R8
+	ADDQ       SI, AX
+	DECQ       BX
+	JNZ        row8
+	JMP        end
 
 below8:
 	CMPQ DX, $0x04
@@ -1116,63 +1137,71 @@ below8:
 	LEAQ -4(DX), DX
 
 row4:
-	XORQ R8, R8
+	XORQ R9, R9
 
 vector4:
-	CMPQ    R8, DX
-	JGE     last4
-	VMOVUPS (CX)(R8*4), X0
-	VMOVUPS X0, (AX)(R8*4)
-	ADDQ    $0x04, R8
-	JMP     vector4
+	CMPQ       R9, DX
+	JGE        last4
+	PREFETCHT0 (R8)(R9*4)
+	VMOVUPS    (CX)(R9*4), X0
+	VMOVUPS    X0, (AX)(R9*4)
+	ADDQ       $0x04, R9
+	JMP        vector4
 
 last4:
-	MOVQ    DX, R8
-	VMOVUPS (CX)(R8*4), X0
-	VMOVUPS X0, (AX)(R8*4)
-	ADDQ    DI, CX
-	ADDQ    SI, AX
-	DECQ    BX
-	JNZ     row4
-	JMP     end
+	PREFETCHT0 (R8)(DX*4)
+	MOVQ       DX, R9
+	VMOVUPS    (CX)(R9*4), X0
+	VMOVUPS    X0, (AX)(R9*4)
+	ADDQ       DI, CX
+	ADDQ       DI, R8
+	ADDQ       SI, AX
+	DECQ       BX
+	JNZ        row4
+	JMP        end
 
 below4:
 	LEAQ -1(DX), DX
 
 row1:
-	XORQ R8, R8
+	XORQ R9, R9
 
 vector1:
-	CMPQ   R8, DX
-	JGE    last1
-	VMOVSS (CX)(R8*4), X0
-	VMOVSS X0, (AX)(R8*4)
-	ADDQ   $0x01, R8
-	JMP    vector1
+	CMPQ       R9, DX
+	JGE        last1
+	PREFETCHT0 (R8)(R9*4)
+	VMOVSS     (CX)(R9*4), X0
+	VMOVSS     X0, (AX)(R9*4)
+	ADDQ       $0x01, R9
+	JMP        vector1
 
 last1:
-	MOVQ   DX, R8
-	VMOVSS (CX)(R8*4), X0
-	VMOVSS X0, (AX)(R8*4)
-	ADDQ   DI, CX
-	ADDQ   SI, AX
-	DECQ   BX
-	JNZ    row1
-	JMP    end
+	PREFETCHT0 (R8)(DX*4)
+	MOVQ       DX, R9
+	VMOVSS     (CX)(R9*4), X0
+	VMOVSS     X0, (AX)(R9*4)
+	ADDQ       DI, CX
+	ADDQ       DI, R8
+	ADDQ       SI, AX
+	DECQ       BX
+	JNZ        row1
+	JMP        end
 
 end:
 	VZEROUPPER
 	RET
 
-// func spread2AVX2(y *float32, x *float32, n int, rows int, ystep int, xstep int)
-// Requires: AVX, AVX2
-TEXT ·spread2AVX2(SB), $0-48
+// func spread2AVX2(y *float32, x *float32, n int, rows int, ystep int, xstep int, ahead int)
+// Requires: AVX, AVX2, MMX+
+TEXT ·spread2AVX2(SB), $0-56
 	MOVQ y+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ n+16(FP), DX
 	MOVQ rows+24(FP), BX
 	MOVQ ystep+32(FP), SI
 	MOVQ xstep+40(FP), DI
+	MOVQ ahead+48(FP), R8
+	LEAQ (CX)(R8*4), R8
 	SHLQ $0x02, SI
 	SHLQ $0x02, DI
 	CMPQ DX, $0x08
@@ -1180,29 +1209,32 @@ TEXT ·spread2AVX2(SB), $0-48
 	LEAQ -8(DX), DX
 
 row8:
-	XORQ R8, R8
+	XORQ R9, R9
 
 vector8:
-	CMPQ    R8, DX
-	JGE     last8
-	VMOVUPS (CX)(R8*8), Y0
-	VSHUFPS $0xd8, 28(CX)(R8*8), Y0, Y0
-	VPERMPD $0xd8, Y0, Y0
-	VMOVUPS Y0, (AX)(R8*4)
-	ADDQ    $0x08, R8
-	JMP     vector8
+	CMPQ       R9, DX
+	JGE        last8
+	PREFETCHT0 (R8)(R9*8)
+	VMOVUPS    (CX)(R9*8), Y0
+	VSHUFPS    $0xd8, 28(CX)(R9*8), Y0, Y0
+	VPERMPD    $0xd8, Y0, Y0
+	VMOVUPS    Y0, (AX)(R9*4)
+	ADDQ       $0x08, R9
+	JMP        vector8
 
 last8:
-	MOVQ    DX, R8
-	VMOVUPS (CX)(R8*8), Y0
-	VSHUFPS $0xd8, 28(CX)(R8*8), Y0, Y0
-	VPERMPD $0xd8, Y0, Y0
-	VMOVUPS Y0, (AX)(R8*4)
-	ADDQ    DI, CX
-	ADDQ    SI, AX
-	DECQ    BX
-	JNZ     row8
-	JMP     end
+	PREFETCHT0 (R8)(DX*8)
+	MOVQ       DX, R9
+	VMOVUPS    (CX)(R9*8), Y0
+	VSHUFPS    $0xd8, 28(CX)(R9*8), Y0, Y0
+	VPERMPD    $0xd8, Y0, Y0
+	VMOVUPS    Y0, (AX)(R9*4)
+	ADDQ       DI, CX
+	ADDQ       DI, R8
+	ADDQ       SI, AX
+	DECQ       BX
+	JNZ        row8
+	JMP        end
 
 below8:
 	CMPQ DX, $0x04
@@ -1210,51 +1242,57 @@ below8:
 	LEAQ -4(DX), DX
 
 row4:
-	XORQ R8, R8
+	XORQ R9, R9
 
 vector4:
-	CMPQ    R8, DX
-	JGE     last4
-	VMOVUPS (CX)(R8*8), X0
-	VSHUFPS $0xd8, 12(CX)(R8*8), X0, X0
-	VMOVUPS X0, (AX)(R8*4)
-	ADDQ    $0x04, R8
-	JMP     vector4
+	CMPQ       R9, DX
+	JGE        last4
+	PREFETCHT0 (R8)(R9*8)
+	VMOVUPS    (CX)(R9*8), X0
+	VSHUFPS    $0xd8, 12(CX)(R9*8), X0, X0
+	VMOVUPS    X0, (AX)(R9*4)
+	ADDQ       $0x04, R9
+	JMP        vector4
 
 last4:
-	MOVQ    DX, R8
-	VMOVUPS (CX)(R8*8), X0
-	VSHUFPS $0xd8, 12(CX)(R8*8), X0, X0
-	VMOVUPS X0, (AX)(R8*4)
-	ADDQ    DI, CX
-	ADDQ    SI, AX
-	DECQ    BX
-	JNZ     row4
-	JMP     end
+	PREFETCHT0 (R8)(DX*8)
+	MOVQ       DX, R9
+	VMOVUPS    (CX)(R9*8), X0
+	VSHUFPS    $0xd8, 12(CX)(R9*8), X0, X0
+	VMOVUPS    X0, (AX)(R9*4)
+	ADDQ       DI, CX
+	ADDQ       DI, R8
+	ADDQ       SI, AX
+	DECQ       BX
+	JNZ        row4
+	JMP        end
 
 below4:
 	LEAQ -1(DX), DX
 
 row1:
-	XORQ R8, R8
+	XORQ R9, R9
 
 vector1:
-	CMPQ   R8, DX
-	JGE    last1
-	VMOVSS (CX)(R8*8), X0
-	VMOVSS X0, (AX)(R8*4)
-	ADDQ   $0x01, R8
-	JMP    vector1
+	CMPQ       R9, DX
+	JGE        last1
+	PREFETCHT0 (R8)(R9*8)
+	VMOVSS     (CX)(R9*8), X0
+	VMOVSS     X0, (AX)(R9*4)
+	ADDQ       $0x01, R9
+	JMP        vector1
 
 last1:
-	MOVQ   DX, R8
-	VMOVSS (CX)(R8*8), X0
-	VMOVSS X0, (AX)(R8*4)
-	ADDQ   DI, CX
-	ADDQ   SI, AX
-	DECQ   BX
-	JNZ    row1
-	JMP    end
+	PREFETCHT0 (R8)(DX*8)
+	MOVQ       DX, R9
+	VMOVSS     (CX)(R9*8), X0
+	VMOVSS     X0, (AX)(R9*4)
+	ADDQ       DI, CX
+	ADDQ       DI, R8
+	ADDQ       SI, AX
+	DECQ       BX
+	JNZ        row1
+	JMP        end
 
 end:
 	VZEROUPPER
@@ -4635,15 +4673,17 @@ below1:
 	VZEROUPPER
 	RET
 
-// func spread1AVX512(y *float32, x *float32, n int, rows int, ystep int, xstep int)
-// Requires: AVX, AVX512F
-TEXT ·spread1AVX512(SB), $0-48
+// func spread1AVX512(y *float32, x *float32, n int, rows int, ystep int, xstep int, ahead int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·spread1AVX512(SB), $0-56
 	MOVQ y+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ n+16(FP), DX
 	MOVQ rows+24(FP), BX
 	MOVQ ystep+32(FP), SI
 	MOVQ xstep+40(FP), DI
+	MOVQ ahead+48(FP), R8
+	LEAQ (CX)(R8*4), R8
 	SHLQ $0x02, SI
 	SHLQ $0x02, DI
 	CMPQ DX, $0x10
@@ -4651,25 +4691,28 @@ TEXT ·spread1AVX512(SB), $0-48
 	LEAQ -16(DX), DX
 
 row16:
-	XORQ R8, R8
+	XORQ R9, R9
 
 vector16:
-	CMPQ    R8, DX
-	JGE     last16
-	VMOVUPS (CX)(R8*4), Z0
-	VMOVUPS Z0, (AX)(R8*4)
-	ADDQ    $0x10, R8
-	JMP     vector16
+	CMPQ       R9, DX
+	JGE        last16
+	PREFETCHT0 (R8)(R9*4)
+	VMOVUPS    (CX)(R9*4), Z0
+	VMOVUPS    Z0, (AX)(R9*4)
+	ADDQ       $0x10, R9
+	JMP        vector16
 
 last16:
-	MOVQ    DX, R8
-	VMOVUPS (CX)(R8*4), Z0
-	VMOVUPS Z0, (AX)(R8*4)
-	ADDQ    DI, CX
-	ADDQ    SI, AX
-	DECQ    BX
-	JNZ     row16
-	JMP     end
+	PREFETCHT0 (R8)(DX*4)
+	MOVQ       DX, R9
+	VMOVUPS    (CX)(R9*4), Z0
+	VMOVUPS    Z0, (AX)(R9*4)
+	ADDQ       DI, CX
+	ADDQ       DI, R8
+	ADDQ       SI, AX
+	DECQ       BX
+	JNZ        row16
+	JMP        end
 
 below16:
 	CMPQ DX, $0x08
@@ -4677,25 +4720,28 @@ below16:
 	LEAQ -8(DX), DX
 
 row8:
-	XORQ R8, R8
+	XORQ R9, R9
 
 vector8:
-	CMPQ    R8, DX
-	JGE     last8
-	VMOVUPS (CX)(R8*4), Y0
-	VMOVUPS Y0, (AX)(R8*4)
-	ADDQ    $0x08, R8
-	JMP     vector8
+	CMPQ       R9, DX
+	JGE        last8
+	PREFETCHT0 (R8)(R9*4)
+	VMOVUPS    (CX)(R9*4), Y0
+	VMOVUPS    Y0, (AX)(R9*4)
+	ADDQ       $0x08, R9
+	JMP        vector8
 
 last8:
-	MOVQ    DX, R8
-	VMOVUPS (CX)(R8*4), Y0
-	VMOVUPS Y0, (AX)(R8*4)
-	ADDQ    DI, CX
-	ADDQ    SI, AX
-	DECQ    BX
-	JNZ     row8
-	JMP     end
+	PREFETCHT0 (R8)(DX*4)
+	MOVQ       DX, R9
+	VMOVUPS    (CX)(R9*4), Y0
+	VMOVUPS    Y0, (AX)(R9*4)
+	ADDQ       DI, CX
+	ADDQ       DI, R8
+	ADDQ       SI, AX
+	DECQ       BX
+	JNZ        row8
+	JMP        end
 
 below8:
 	CMPQ DX, $0x04
@@ -4703,63 +4749,71 @@ below8:
 	LEAQ -4(DX), DX
 
 row4:
-	XORQ R8, R8
+	XORQ R9, R9
 
 vector4:
-	CMPQ    R8, DX
-	JGE     last4
-	VMOVUPS (CX)(R8*4), X0
-	VMOVUPS X0, (AX)(R8*4)
-	ADDQ    $0x04, R8
-	JMP     vector4
+	CMPQ       R9, DX
+	JGE        last4
+	PREFETCHT0 (R8)(R9*4)
+	VMOVUPS    (CX)(R9*4), X0
+	VMOVUPS    X0, (AX)(R9*4)
+	ADDQ       $0x04, R9
+	JMP        vector4
 
 last4:
-	MOVQ    DX, R8
-	VMOVUPS (CX)(R8*4), X0
-	VMOVUPS X0, (AX)(R8*4)
-	ADDQ    DI, CX
-	ADDQ    SI, AX
-	DECQ    BX
-	JNZ     row4
-	JMP     end
+	PREFETCHT0 (R8)(DX*4)
+	MOVQ       DX, R9
+	VMOVUPS    (CX)(R9*4), X0
+	VMOVUPS    X0, (AX)(R9*4)
+	ADDQ       DI, CX
+	ADDQ       DI, R8
+	ADDQ       SI, AX
+	DECQ       BX
+	JNZ        row4
+	JMP        end
 
 below4:
 	LEAQ -1(DX), DX
 
 row1:
-	XORQ R8, R8
+	XORQ R9, R9
 
 vector1:
-	CMPQ   R8, DX
-	JGE    last1
-	VMOVSS (CX)(R8*4), X0
-	VMOVSS X0, (AX)(R8*4)
-	ADDQ   $0x01, R8
-	JMP    vector1
+	CMPQ       R9, DX
+	JGE        last1
+	PREFETCHT0 (R8)(R9*4)
+	VMOVSS     (CX)(R9*4), X0
+	VMOVSS     X0, (AX)(R9*4)
+	ADDQ       $0x01, R9
+	JMP        vector1
 
 last1:
-	MOVQ   DX, R8
-	VMOVSS (CX)(R8*4), X0
-	VMOVSS X0, (AX)(R8*4)
-	ADDQ   DI, CX
-	ADDQ   SI, AX
-	DECQ   BX
-	JNZ    row1
-	JMP    end
+	PREFETCHT0 (R8)(DX*4)
+	MOVQ       DX, R9
+	VMOVSS     (CX)(R9*4), X0
+	VMOVSS     X0, (AX)(R9*4)
+	ADDQ       DI, CX
+	ADDQ       DI, R8
+	ADDQ       SI, AX
+	DECQ       BX
+	JNZ        row1
+	JMP        end
 
 end:
 	VZEROUPPER
 	RET
 
-// func spread2AVX512(y *float32, x *float32, n int, rows int, ystep int, xstep int)
-// Requires: AVX, AVX2
-TEXT ·spread2AVX512(SB), $0-48
+// func spread2AVX512(y *float32, x *float32, n int, rows int, ystep int, xstep int, ahead int)
+// Requires: AVX, AVX2, MMX+
+TEXT ·spread2AVX512(SB), $0-56
 	MOVQ y+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ n+16(FP), DX
 	MOVQ rows+24(FP), BX
 	MOVQ ystep+32(FP), SI
 	MOVQ xstep+40(FP), DI
+	MOVQ ahead+48(FP), R8
+	LEAQ (CX)(R8*4), R8
 	SHLQ $0x02, SI
 	SHLQ $0x02, DI
 	CMPQ DX, $0x08
@@ -4767,29 +4821,32 @@ TEXT ·spread2AVX512(SB), $0-48
 	LEAQ -8(DX), DX
 
 row8:
-	XORQ R8, R8
+	XORQ R9, R9
 
 vector8:
-	CMPQ    R8, DX
-	JGE     last8
-	VMOVUPS (CX)(R8*8), Y0
-	VSHUFPS $0xd8, 28(CX)(R8*8), Y0, Y0
-	VPERMPD $0xd8, Y0, Y0
-	VMOVUPS Y0, (AX)(R8*4)
-	ADDQ    $0x08, R8
-	JMP     vector8
+	CMPQ       R9, DX
+	JGE        last8
+	PREFETCHT0 (R8)(R9*8)
+	VMOVUPS    (CX)(R9*8), Y0
+	VSHUFPS    $0xd8, 28(CX)(R9*8), Y0, Y0
+	VPERMPD    $0xd8, Y0, Y0
+	VMOVUPS    Y0, (AX)(R9*4)
+	ADDQ       $0x08, R9
+	JMP        vector8
 
 last8:
-	MOVQ    DX, R8
-	VMOVUPS (CX)(R8*8), Y0
-	VSHUFPS $0xd8, 28(CX)(R8*8), Y0, Y0
-	VPERMPD $0xd8, Y0, Y0
-	VMOVUPS Y0, (AX)(R8*4)
-	ADDQ    DI, CX
-	ADDQ    SI, AX
-	DECQ    BX
-	JNZ     row8
-	JMP     end
+	PREFETCHT0 (R8)(DX*8)
+	MOVQ       DX, R9
+	VMOVUPS    (CX)(R9*8), Y0
+	VSHUFPS    $0xd8, 28(CX)(R9*8), Y0, Y0
+	VPERMPD    $0xd8, Y0, Y0
+	VMOVUPS    Y0, (AX)(R9*4)
+	ADDQ       DI, CX
+	ADDQ       DI, R8
+	ADDQ       SI, AX
+	DECQ       BX
+	JNZ        row8
+	JMP        end
 
 below8:
 	CMPQ DX, $0x04
@@ -4797,51 +4854,57 @@ below8:
 	LEAQ -4(DX), DX
 
 row4:
-	XORQ R8, R8
+	XORQ R9, R9
 
 vector4:
-	CMPQ    R8, DX
-	JGE     last4
-	VMOVUPS (CX)(R8*8), X0
-	VSHUFPS $0xd8, 12(CX)(R8*8), X0, X0
-	VMOVUPS X0, (AX)(R8*4)
-	ADDQ    $0x04, R8
-	JMP     vector4
+	CMPQ       R9, DX
+	JGE        last4
+	PREFETCHT0 (R8)(R9*8)
+	VMOVUPS    (CX)(R9*8), X0
+	VSHUFPS    $0xd8, 12(CX)(R9*8), X0, X0
+	VMOVUPS    X0, (AX)(R9*4)
+	ADDQ       $0x04, R9
+	JMP        vector4
 
 last4:
-	MOVQ    DX, R8
-	VMOVUPS (CX)(R8*8), X0
-	VSHUFPS $0xd8, 12(CX)(R8*8), X0, X0
-	VMOVUPS X0, (AX)(R8*4)
-	ADDQ    DI, CX
-	ADDQ    SI, AX
-	DECQ    BX
-	JNZ     row4
-	JMP     end
+	PREFETCHT0 (R8)(DX*8)
+	MOVQ       DX, R9
+	VMOVUPS    (CX)(R9*8), X0
+	VSHUFPS    $0xd8, 12(CX)(R9*8), X0, X0
+	VMOVUPS    X0, (AX)(R9*4)
+	ADDQ       DI, CX
+	ADDQ       DI, R8
+	ADDQ       SI, AX
+	DECQ       BX
+	JNZ        row4
+	JMP        end
 
 below4:
 	LEAQ -1(DX), DX
 
 row1:
-	XORQ R8, R8
+	XORQ R9, R9
 
 vector1:
-	CMPQ   R8, DX
-	JGE    last1
-	VMOVSS (CX)(R8*8), X0
-	VMOVSS X0, (AX)(R8*4)
-	ADDQ   $0x01, R8
-	JMP    vector1
+	CMPQ       R9, DX
+	JGE        last1
+	PREFETCHT0 (R8)(R9*8)
+	VMOVSS     (CX)(R9*8), X0
+	VMOVSS     X0, (AX)(R9*4)
+	ADDQ       $0x01, R9
+	JMP        vector1
 
 last1:
-	MOVQ   DX, R8
-	VMOVSS (CX)(R8*8), X0
-	VMOVSS X0, (AX)(R8*4)
-	ADDQ   DI, CX
-	ADDQ   SI, AX
-	DECQ   BX
-	JNZ    row1
-	JMP    end
+	PREFETCHT0 (R8)(DX*8)
+	MOVQ       DX, R9
+	VMOVSS     (CX)(R9*8), X0
+	VMOVSS     X0, (AX)(R9*4)
+	ADDQ       DI, CX
+	ADDQ       DI, R8
+	ADDQ       SI, AX
+	DECQ       BX
+	JNZ        row1
+	JMP        end
 
 end:
 	VZEROUPPER

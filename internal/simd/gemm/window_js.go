@@ -14,9 +14,10 @@ func taps(y, x, w []float32, offsets []int32, n, rows, ystep, xstep int) {
 	kernels.GemmTaps(&y[0], &x[0], &w[0], &offsets[0], len(offsets), n, rows, ystep, xstep)
 }
 
-// Filters and apart are constants so that no page loads what it cannot use.
+// Filters, Fills and apart are constants so that no page loads what it cannot use.
 const (
 	Filters = false
+	Fills   = false
 	apart   = false
 )
 
@@ -24,6 +25,6 @@ func hasFilter(int, int) bool { return false }
 
 func filter(_, _, _ []float32, _ []int32, _, _, _, _, _ int) {}
 
-func spreadLines(y, x []float32, n, rows, ystep, xstep, stride int) {
+func spreadLines(y, x []float32, n, rows, ystep, xstep, stride, _ int) {
 	spreadLinesGo(y, x, n, rows, ystep, xstep, stride)
 }

@@ -19,9 +19,11 @@ func taps(y, x, w []float32, offsets []int32, n, rows, ystep, xstep int) {
 	}
 }
 
-// Filters says whether there is a tier for which [HasFilter] may be true, apart whether columns of C are computed apart.
+// Filters says whether there is a tier for which [HasFilter] may be true, Fills whether [Windows.Multiply] may be given fill, apart
+// whether columns of C are computed apart.
 const (
 	Filters = false
+	Fills   = true
 	apart   = true
 )
 
@@ -29,6 +31,6 @@ func hasFilter(int, int) bool { return false }
 
 func filter(_, _, _ []float32, _ []int32, _, _, _, _, _ int) {}
 
-func spreadLines(y, x []float32, n, rows, ystep, xstep, stride int) {
+func spreadLines(y, x []float32, n, rows, ystep, xstep, stride, _ int) {
 	spreadLinesGo(y, x, n, rows, ystep, xstep, stride)
 }

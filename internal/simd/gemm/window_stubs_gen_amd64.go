@@ -15,12 +15,12 @@ func tapsSSE(y *float32, x *float32, w *float32, offsets *int32, k int, n int, r
 // spread1SSE sets y[r*ystep+j] = x[r*xstep+j] for j < n and r < rows; n and rows are not 0.
 //
 //go:noescape
-func spread1SSE(y *float32, x *float32, n int, rows int, ystep int, xstep int)
+func spread1SSE(y *float32, x *float32, n int, rows int, ystep int, xstep int, ahead int)
 
 // spread2SSE sets y[r*ystep+j] = x[r*xstep+2*j] for j < n and r < rows, reading no more of x; n and rows are not 0.
 //
 //go:noescape
-func spread2SSE(y *float32, x *float32, n int, rows int, ystep int, xstep int)
+func spread2SSE(y *float32, x *float32, n int, rows int, ystep int, xstep int, ahead int)
 
 // gatherAVX2 sets dst[p*width+j] = x[offsets[p]+j] for p < k and j < n; n is at most two vectors.
 //
@@ -35,12 +35,12 @@ func tapsAVX2(y *float32, x *float32, w *float32, offsets *int32, k int, n int, 
 // spread1AVX2 sets y[r*ystep+j] = x[r*xstep+j] for j < n and r < rows; n and rows are not 0.
 //
 //go:noescape
-func spread1AVX2(y *float32, x *float32, n int, rows int, ystep int, xstep int)
+func spread1AVX2(y *float32, x *float32, n int, rows int, ystep int, xstep int, ahead int)
 
 // spread2AVX2 sets y[r*ystep+j] = x[r*xstep+2*j] for j < n and r < rows, reading no more of x; n and rows are not 0.
 //
 //go:noescape
-func spread2AVX2(y *float32, x *float32, n int, rows int, ystep int, xstep int)
+func spread2AVX2(y *float32, x *float32, n int, rows int, ystep int, xstep int, ahead int)
 
 // filter3AVX2 sets y[r*ystep+j] to the sum of w[ky*3+kx]·x[(1*r+ky)*xstep+offsets[kx]+j] over kx < 3, and in it ky < 3, for j < n and r < rows.
 //
@@ -80,12 +80,12 @@ func tapsAVX512(y *float32, x *float32, w *float32, offsets *int32, k int, n int
 // spread1AVX512 sets y[r*ystep+j] = x[r*xstep+j] for j < n and r < rows; n and rows are not 0.
 //
 //go:noescape
-func spread1AVX512(y *float32, x *float32, n int, rows int, ystep int, xstep int)
+func spread1AVX512(y *float32, x *float32, n int, rows int, ystep int, xstep int, ahead int)
 
 // spread2AVX512 sets y[r*ystep+j] = x[r*xstep+2*j] for j < n and r < rows, reading no more of x; n and rows are not 0.
 //
 //go:noescape
-func spread2AVX512(y *float32, x *float32, n int, rows int, ystep int, xstep int)
+func spread2AVX512(y *float32, x *float32, n int, rows int, ystep int, xstep int, ahead int)
 
 // filter3AVX512 sets y[r*ystep+j] to the sum of w[ky*3+kx]·x[(1*r+ky)*xstep+offsets[kx]+j] over kx < 3, and in it ky < 3, for j < n and r < rows.
 //

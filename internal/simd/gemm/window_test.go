@@ -49,6 +49,43 @@ func TestTapsAndGather(t *testing.T) {
 	})
 }
 
+// Some channels at a time are as good as all of them.
+func TestWindowsFill(t *testing.T) {
+	if !Fills {
+		t.Skip("nobody gives it here")
+	}
+	inOneThread(t)
+	r := random(t)
+	tiers(t, func(t *testing.T) {
+		for range 6 {
+			channels, n := 1+r.IntN(90), 1+r.IntN(80)
+			w := Windows{M: 1 + r.IntN(300), Taps: 1 + r.IntN(9), Together: 1 + r.IntN(channels), Width: 1 + r.IntN(70), LDC: n}
+			w.Step = w.Width + r.IntN(3)
+			w.AM = channels * w.Taps
+			size := 20 + ceilDiv(n, w.Width)*w.Step
+			for p := range w.AM {
+				at := r.IntN(20)
+				if p >= w.Taps {
+					at = int(w.Offsets[p-w.Taps]) + size
+				}
+				w.Offsets = append(w.Offsets, int32(at))
+			}
+			x, a, some := small(r, channels*size), small(r, w.M*w.AM), make([]float32, w.Together*size)
+			w.Plan(1)
+			packed := make([]float32, w.Packed())
+			for b := range w.Blocks() {
+				w.Pack(packed, a, b)
+			}
+			want, got := make([]float32, w.M*n), make([]float32, w.M*n)
+			w.Multiply(want, packed, x, n, 0, w.Down(), nil, nil)
+			w.Multiply(got, packed, some, n, 0, w.Down(), nil, func(channel, count int) {
+				copy(some[:count*size], x[channel*size:])
+			})
+			require.Equal(t, want, got, "%d channels of %d taps, %d together", channels, w.Taps, w.Together)
+		}
+	})
+}
+
 func TestWindows(t *testing.T) {
 	inOneThread(t)
 	r := random(t)
@@ -89,11 +126,11 @@ func TestWindows(t *testing.T) {
 				}
 			}
 			for i := range w.Down() {
-				w.Multiply(c, from, x, n, i, i+1, nil)
+				w.Multiply(c, from, x, n, i, i+1, nil, nil)
 			}
 			require.Equal(t, want, c, "%d×%d×%d", w.M, k, n)
 			if w.Down() > 1 {
-				w.Multiply(c, from, x, n, 0, w.Down(), nil)
+				w.Multiply(c, from, x, n, 0, w.Down(), nil, nil)
 				require.Equal(t, want, c, "%d×%d×%d", w.M, k, n)
 			}
 		}
@@ -159,7 +196,7 @@ func TestSpread(t *testing.T) {
 				want := small(r, rows*ystep+20)
 				got := slices.Clone(want)
 				spreadLinesGo(want, x, n, rows, ystep, xstep, stride)
-				Spread(got, x, n, rows, ystep, xstep, stride)
+				Spread(got, x, n, rows, ystep, xstep, stride, r.IntN(100))
 				require.Equal(t, want, got, "%d times every %d-th of %d", rows, stride, n)
 			}
 		}

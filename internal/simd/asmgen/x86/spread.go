@@ -8,7 +8,7 @@ import (
 )
 
 // spreads are the kernels that copy lines of a convolution's operand, or every second element of them. Loads and stores limit them: of
-// short lines the last vector overlaps the one before it.
+// short lines the last vector overlaps the one before it. What lies ahead of what is read, of the next channel, is asked for meanwhile.
 func (t *windowTier) spreads() {
 	t.spread(1)
 	t.spread(2)
@@ -19,9 +19,10 @@ func (t *windowTier) spread(stride int) {
 	if stride == 2 {
 		doc = "sets y[r*ystep+j] = x[r*xstep+2*j] for j < n and r < rows, reading no more of x; n and rows are not 0."
 	}
-	t.begin(fmt.Sprintf("spread%d", stride), "func(y, x *float32, n, rows, ystep, xstep int)", doc)
+	t.begin(fmt.Sprintf("spread%d", stride), "func(y, x *float32, n, rows, ystep, xstep, ahead int)", doc)
 	y, x, n, rows := t.argument("y"), t.argument("x"), t.argument("n"), t.argument("rows")
-	ystep, xstep := t.argument("ystep"), t.argument("xstep")
+	ystep, xstep, ahead := t.argument("ystep"), t.argument("xstep"), t.argument("ahead")
+	t.LEAQ(operand.Mem{Base: x, Index: ahead, Scale: 4}, ahead)
 	t.SHLQ(operand.U8(2), ystep)
 	t.SHLQ(operand.U8(2), xstep)
 	for _, width := range t.widths {
@@ -41,13 +42,16 @@ func (t *windowTier) spread(stride int) {
 		t.Label(vector)
 		t.CMPQ(at, last)
 		t.JGE(operand.LabelRef(end))
+		t.PREFETCHT0(operand.Mem{Base: ahead, Index: at, Scale: uint8(4 * stride)})
 		t.spreadVector(width, stride, x, y, at)
 		t.ADDQ(operand.U8(width), at)
 		t.JMP(operand.LabelRef(vector))
 		t.Label(end)
+		t.PREFETCHT0(operand.Mem{Base: ahead, Index: last, Scale: uint8(4 * stride)})
 		t.MOVQ(last, from)
 		t.spreadVector(width, stride, x, y, from)
 		t.ADDQ(xstep, x)
+		t.ADDQ(xstep, ahead)
 		t.ADDQ(ystep, y)
 		t.DECQ(rows)
 		t.JNZ(operand.LabelRef(row))

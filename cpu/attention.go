@@ -15,6 +15,10 @@ import (
 // Attention goes over blocks of queries; for each it walks over tiles of the keys that some query of the block sees, with the
 // maximum and the sum of what was seen so far (see shiftedSum). Rows of a block are the queries of all heads that share a head
 // of keys, so that few queries of many heads make one product too.
+//
+// Of 512 tokens of 12 heads on Emerald Rapids with AVX-512, 60 % of the time are tiles of the two products, at the rate of multiply-adds,
+// 10 % exponentials, 10 % queries and results, whose rows lie apart in L3, and 5 % packing of keys. Blocks of 256 and 512 queries, values
+// that are copied together, and queries that are used as they lie were not faster.
 const (
 	attentionRows = 128
 	attentionKeys = 256

@@ -321,13 +321,15 @@ type Call struct {
 // Calls returns the calls that the suite's cases of an entry make, without the large ones: for tests of what devices prepare,
 // which execute nothing.
 func Calls(e *program.Entry) ([]Call, error) {
-	cases, err := casesOf(e)
-	if err != nil {
-		return nil, err
-	}
-	var calls []Call
-	for _, c := range cases {
-		calls = append(calls, Call{types(c.inputs(newSource(Seed(), e.Name, c.number))), c.attr})
-	}
-	return calls, nil
+	v, _ := allCalls.LoadOrStore(e, sync.OnceValues(func() (calls []Call, err error) {
+		cases, err := casesOf(e)
+		for _, c := range cases {
+			calls = append(calls, Call{types(c.inputs(newSource(Seed(), e.Name, c.number))), c.attr})
+		}
+		return calls, err
+	}))
+	return v.(func() ([]Call, error))()
 }
+
+// allCalls keeps calls: the operands that tell the types are made once.
+var allCalls sync.Map // *program.Entry → func() ([]Call, error)

@@ -17,11 +17,11 @@ import (
 	"github.com/wavelane/wavelane/ptx/sim"
 )
 
-// Each way of attention is right for whatever calls have it, also where it is not the default: half of those calls, other ones by
-// each seed.
+// Each way of attention is right for whatever calls have it, also where it is not the default: one in four of those calls, other ones
+// by each seed.
 func TestAttentionVariants(t *testing.T) {
 	for _, name := range []string{"tiles", "split", "mma", "wgmma"} {
-		runVariant(t, name, 2, catalogue.Attention, catalogue.AttentionLSE)
+		runVariant(t, name, 4, catalogue.Attention, catalogue.AttentionLSE)
 	}
 }
 

@@ -24,14 +24,16 @@ func usesNow(t *testing.T) string {
 	s.WriteString(usesHead)
 	for _, f := range kit.Families() {
 		v := verdictOf(t, f)
+		m, err := f.Module()
+		require.NoError(t, err)
 		for _, k := range slices.SortedFunc(slices.Values(f.Kernels), func(a, b *kit.Kernel) int { return strings.Compare(a.Name, b.Name) }) {
 			entries := map[string]bool{}
 			for _, c := range trials[k] {
 				entries[c.Entry.Name] = true
 			}
-			m, err := k.Module()
-			require.NoError(t, err)
-			_, target, err := ir.Requires(m)
+			alone := *m
+			alone.Funcs = slices.DeleteFunc(slices.Clone(m.Funcs), func(fn *ir.Func) bool { return fn.Entry && fn.Name != k.Name })
+			_, target, err := ir.Requires(&alone)
 			require.NoError(t, err)
 			fmt.Fprintf(&s, "%s\t%s\t%v\t%s\n", k.Name, strings.Join(slices.Sorted(maps.Keys(entries)), " "),
 				ir.Target{SM: max(50, target.SM), Suffix: target.Suffix}, v.place[k.Name])

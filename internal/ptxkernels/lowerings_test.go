@@ -21,7 +21,7 @@ func lowered() (entries []*program.Entry) {
 
 // checkedOf is of how many cases TestLowerings takes one, others by each seed: package conformance runs all of them, through the
 // driver and without the checks, and TestSchedules every kernel. make proofs takes all here too.
-const checkedOf = 4
+const checkedOf = 12
 
 // TestLowerings executes every lowering over the suite's cases with every check of the software GPU on.
 func TestLowerings(t *testing.T) {

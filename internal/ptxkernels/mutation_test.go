@@ -45,7 +45,7 @@ const (
 // sampledMutants is how many mistakes go test makes, each in a kernel that is any. What it finds scatters: it may be worse than the
 // bounds by what happens once in a million.
 const (
-	sampledMutants = 50
+	sampledMutants = 30
 	flaky          = 1e-6
 )
 

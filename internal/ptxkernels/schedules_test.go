@@ -13,7 +13,7 @@ import (
 
 // Each kernel is executed in so many orders of lanes, warps and blocks: in all of them when everything is asked for, else in a
 // few, other ones each time.
-const schedules, someSchedules = 20, 3
+const schedules, someSchedules = 20, 2
 
 // Every kernel, on many schedules with every check of the software GPU on: no race, no unwritten value, no divergence where
 // there may be none, and the same bits each time.

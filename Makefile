@@ -257,13 +257,14 @@ PROOF := $(GO) test -vet=off -count=1 -timeout 180m
 proofs-kernels: SHELL := bash
 proofs-kernels: .SHELLFLAGS := -o pipefail -c
 proofs-kernels:
-	WAVELANE_SAMPLE=1 $(PROOF) ./internal/ptxkernels -run '^(TestStrict|TestUses|TestVerdicts|TestSchedules|TestMutants|TestOptimised|TestLowerings|TestAttentionVariants|TestElementwisePerturbed|TestLongLoops)$$' -v | grep -v '^ *\(===\|---\)'
+	WAVELANE_SAMPLE=1 $(PROOF) ./internal/ptxkernels -run '^(TestStrict|TestUses|TestVerdicts|TestSchedules|TestMutants|TestOptimised|TestLowerings|TestAttentionVariants|TestEveryKernelIsLaunched|TestElementwisePerturbed|TestLongLoops)$$' -v | grep -v '^ *\(===\|---\)'
 
 proofs-misuse: # by the clock, each part its share
 	cd internal/misuse && $(PROOF) -v .
 
 proofs-programs:
-	$(PROOF) -v ./internal/cudacorpus ./onnx/internal/corpus ./examples/ocr ./examples/clusters ./internal/decoder
+	$(PROOF) -v ./internal/cudacorpus ./onnx/internal/corpus ./examples/ocr ./examples/clusters ./internal/decoder ./internal/benchmarks ./internal/wgslkernels \
+		./internal/simd/gemm ./internal/simd/kernels ./ptx/eval ./cuda
 	WAVELANE_SAMPLE=1 $(PROOF) ./internal/conformance ./cpu
 	cd internal/simd/asmgen && $(PROOF) ./kernels
 	cd internal/randomprograms && $(PROOF) .

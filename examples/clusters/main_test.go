@@ -4,19 +4,19 @@ package main
 
 import (
 	"bytes"
-	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane"
 	"github.com/wavelane/wavelane/cuda"
+	"github.com/wavelane/wavelane/internal/testseed"
 )
 
 // run checks its results itself.
 func TestRun(t *testing.T) {
 	points, values := 70_000, 1_000_000
-	if os.Getenv("WAVELANE_PROOFS") == "all" {
+	if testseed.Whole() {
 		points, values = 1_000_000, 10_000_000
 	}
 	for name, opts := range map[string][]wavelane.Option{"cpu": {wavelane.WithDevice("cpu")}, "webgpu": {wavelane.WithSoftware()}} {

@@ -35,7 +35,7 @@ func corpus(t *testing.T, folder, extension string, runs []run, architectures []
 	return files, architectures, of(runs, files, extension)
 }
 
-// part is what go test takes of files and architectures: a third of the files, and the first two architectures.
+// part is what go test takes of files and architectures: a sixth of the files, and the first two architectures.
 func part(t *testing.T, files, architectures []string) ([]string, []string) {
 	t.Helper()
 	if whole() {
@@ -43,7 +43,7 @@ func part(t *testing.T, files, architectures []string) ([]string, []string) {
 	}
 	rng := ptxtest.Random(t)
 	rng.Shuffle(len(files), func(i, j int) { files[i], files[j] = files[j], files[i] })
-	return files[:(len(files)+2)/3], architectures[:2]
+	return files[:(len(files)+5)/6], architectures[:2]
 }
 
 // of are the runs of kernels in files.

@@ -32,6 +32,9 @@ var Value = sync.OnceValue(func() uint64 {
 	return v
 })
 
+// Whole reports whether all is asked for of which a test takes some by the seed: "make proofs" does.
+func Whole() bool { return os.Getenv("WAVELANE_PROOFS") == "all" }
+
 // Of returns the seed and logs it, so that a failure shows it.
 func Of(t testing.TB) uint64 {
 	t.Helper()

@@ -4,19 +4,24 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wavelane/wavelane/internal/testseed"
 	"github.com/wavelane/wavelane/ptx/ir"
 )
 
-// fewer is n, or a tenth of it with -short.
+// fewer is a third of n, a tenth with -short, or all with make proofs.
 func fewer(n int) int {
-	if testing.Short() {
+	switch {
+	case testing.Short():
 		return n / 10
+	case testseed.Whole():
+		return n
 	}
-	return n
+	return n / 3
 }
 
 // instr is an instruction with that many sources in registers.
@@ -31,10 +36,18 @@ func instr(code string, sources int) *ir.Instr {
 
 func of(t testing.TB, code string, sources int) Func {
 	t.Helper()
+	key := [2]any{code, sources}
+	if f, ok := functions.Load(key); ok {
+		return f.(Func)
+	}
 	f, err := Of(instr(code, sources))
 	require.NoError(t, err)
+	functions.Store(key, f)
 	return f
 }
+
+// functions keeps what of returns: tests ask for each thousands of times.
+var functions sync.Map
 
 // fraction is num/den · 2^exp, num and den positive: what any operation here gives exactly (a square root with a last bit for its rest).
 type fraction struct {

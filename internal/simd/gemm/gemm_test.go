@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/wavelane/wavelane/internal/testseed"
 )
 
 // problem is a product with its data and what must come out.
@@ -147,10 +149,13 @@ func TestProducts(t *testing.T) {
 			return 1 + r.IntN(150)
 		}
 		count := 800
+		if s == &shapeGo {
+			count = 200
+		}
 		if testing.Short() {
 			count = 60
-		} else if s == &shapeGo {
-			count = 200
+		} else if !testseed.Whole() {
+			count /= 3
 		}
 		for range count {
 			k := size(s.depth(1000))

@@ -37,8 +37,8 @@ func compilePure(c *compiler, in *ir.Instr) (step, error) {
 		return c.compileCarry(in, d, src)
 	}
 	if not == 0 && single && !(c.cfg.Perturb && in.Has(ir.Approx)) {
+		c.vector(opOf(in, d, src))
 		if s := fast(in, d, src); s != nil {
-			c.in.product = productOf(in, d, src)
 			return s, nil
 		}
 	}
@@ -185,7 +185,7 @@ func compileMove(c *compiler, in *ir.Instr) (step, error) {
 	if dst.i < 0 {
 		return func(*warp, uint32) {}, nil
 	}
-	if f := fastMove(dst, src); f != nil {
+	if f := c.fastMove(dst, src); f != nil {
 		return f, nil
 	}
 	return func(w *warp, m uint32) {

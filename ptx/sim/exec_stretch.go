@@ -28,7 +28,7 @@ func (c *compiler) plain(in *ir.Instr) bool {
 		}
 	case ir.Move:
 		switch in.Op {
-		case "mov", "cvt", "cvt.pack", "selp", "slct":
+		case "mov", "cvt", "cvt.pack", "cvta", "selp", "slct":
 		default:
 			return false
 		}
@@ -60,7 +60,7 @@ func (c *compiler) join(f *function) {
 		for end < int32(len(code)) && code[end].raw != nil && (end == pc || !label[end]) {
 			end++
 		}
-		if end-pc >= 2 {
+		if end-pc >= 2 || end > pc && code[pc].op != (lanes.Op{}) {
 			code[pc].stretch = c.stretch(code[pc:end])
 			pc = end - 1
 		}
@@ -87,50 +87,19 @@ func (c *compiler) stretch(code []inst) *stretch {
 		}
 	}
 	for i := 0; i < len(code); i++ {
-		var products []lanes.Product
-		for i+len(products) < len(code) && code[i+len(products)].product != nil {
-			products = append(products, *code[i+len(products)].product)
+		var ops []lanes.Op
+		var single []step
+		for ; i < len(code) && code[i].op != (lanes.Op{}); i++ {
+			ops, single = append(ops, code[i].op), append(single, code[i].raw)
 		}
-		if len(products) < 2 {
+		if len(ops) > 0 {
+			s.steps = append(s.steps, opsStep(ops, single))
+		}
+		if i < len(code) {
 			s.steps = append(s.steps, code[i].raw)
-			continue
 		}
-		single := make([]step, len(products))
-		for j := range single {
-			single[j] = code[i+j].raw
-		}
-		s.steps = append(s.steps, productsStep(products, single))
-		i += len(products) - 1
 	}
 	return s
-}
-
-// productsStep is the step of several fma.
-//
-//go:noinline
-func productsStep(products []lanes.Product, single []step) step {
-	return func(w *warp, m uint32) {
-		if m == full {
-			lanes.Products(w.r32, products)
-			return
-		}
-		for _, s := range single {
-			s(w, m)
-		}
-	}
-}
-
-// productOf is what fma computes with the registers, nil if it is another instruction or rounds otherwise.
-func productOf(in *ir.Instr, d ref, s []ref) *lanes.Product {
-	if in.Op != "fma" && in.Op != "mad" || len(in.Mods) != 2 || !in.Has(ir.RN) || in.Type(0) != ir.F32 || len(s) != 3 {
-		return nil
-	}
-	for _, r := range append([]ref{d}, s...) {
-		if r.bank != bank32 || r.i < 0 {
-			return nil
-		}
-	}
-	return &lanes.Product{R: d.i, X: s[0].i, Y: s[1].i, Z: s[2].i}
 }
 
 // starts tells whether the group executes a stretch at its instruction as a whole, in at most n instructions.

@@ -29,9 +29,9 @@ type inst struct {
 	// wait or together. Other instructions go on after themselves.
 	flow bool
 	cost instrCost
-	// Of an instruction that may be part of a stretch: its step without what the checks ask for, and what it computes if it is fma.
+	// Of an instruction that may be part of a stretch: its step without what the checks ask for, and what vector operation it is, if any.
 	raw     step
-	product *lanes.Product
+	op      lanes.Op
 	stretch *stretch // that begins here
 	label   string   // its text and class, once statistics have needed them
 	class   string
@@ -344,9 +344,13 @@ func (w *warp) undefinedGuard(in *inst) {
 // pick chooses the group that runs next: the runnable lanes at the lowest instruction or, with a seed, now and then at
 // another one. It returns false if no lane can run.
 func (w *warp) pick() bool {
+	run := w.live &^ w.blocked
+	if run == w.act && run != 0 && w.work.rng == nil { // none is elsewhere
+		w.stop, w.stale = math.MaxInt32, false
+		return true
+	}
 	w.place(w.act, w.at)
 	w.act, w.stop = 0, math.MaxInt32
-	run := w.live &^ w.blocked
 	if run == 0 {
 		w.stop = -1
 		return false

@@ -38,6 +38,7 @@ func (c *compiler) synced(in *ir.Instr, i int, s step) (step, error) {
 	if err != nil {
 		return nil, err
 	}
+	known, immediate := uint32(in.Args[i].Bits), in.Args[i].Kind == ir.IntOperand
 	s = c.inside(s)
 	do := func(w *warp, m uint32) {
 		if w.mon != nil {
@@ -52,7 +53,10 @@ func (c *compiler) synced(in *ir.Instr, i int, s step) (step, error) {
 			w.next()
 			return
 		}
-		named, same := w.uniform(mask, m)
+		named, same := uint64(known), immediate
+		if !same {
+			named, same = w.uniform(mask, m)
+		}
 		if same {
 			w.checkMembers(m, uint32(named))
 			w.together(m, uint32(named), 0, do)
@@ -134,7 +138,11 @@ func compileShuffle(c *compiler, in *ir.Instr) (step, error) {
 	}
 	return c.synced(in, 4, func(w *warp, m uint32) {
 		if sources != nil && m == full {
-			if b, same := w.uniform(src[1], m); same {
+			b, same := in.Args[2].Bits, in.Args[2].Kind == ir.IntOperand
+			if !same {
+				b, same = w.uniform(src[1], m)
+			}
+			if same {
 				known := &sources[b&31]
 				x, r := w.r32[src[0].i], &w.r32[d.i] // a copy: they may be the same
 				for l := range r {

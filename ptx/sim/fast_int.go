@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/wavelane/wavelane/ptx/ir"
+	"github.com/wavelane/wavelane/ptx/sim/internal/lanes"
 )
 
 // unsigned is a register's bits.
@@ -318,10 +319,13 @@ func fastMixed(in *ir.Instr, d ref, s []ref) step {
 // fastMove copies registers of the same bank, nil if they are of different ones.
 //
 //go:noinline
-func fastMove(d, s ref) step {
-	switch {
-	case d.bank != s.bank || d.i < 0 || s.i < 0 || d.bits < s.bits:
+func (c *compiler) fastMove(d, s ref) step {
+	if d.bank != s.bank || d.i < 0 || s.i < 0 || d.bits < s.bits {
 		return nil
+	}
+	op := lanes.Op{Code: [...]lanes.Code{lanes.OpMove, lanes.OpMove64, lanes.OpOrP}[d.bank], D: d.offset(), X: s.offset(), Y: s.offset()}
+	c.vector(op, true)
+	switch {
 	case d.bank == bank32:
 		return func(w *warp, m uint32) {
 			x, r := &w.r32[s.i], &w.r32[d.i]

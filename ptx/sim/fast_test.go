@@ -12,6 +12,7 @@ import (
 
 	"github.com/wavelane/wavelane/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx/ir"
+	"github.com/wavelane/wavelane/ptx/sim/internal/lanes"
 )
 
 // corners are bit patterns at which functions of 32 and 64 bits change their ways.
@@ -56,9 +57,10 @@ func TestFastPaths(t *testing.T) {
 	add("mul.%s", "lo.u32", "lo.s32", "lo.u64", "lo.s64", "wide.u32", "wide.s32", "hi.u32", "hi.s32", "f32", "rn.f32", "sat.f32")
 	add("mad.%s", "lo.u32", "lo.s32", "lo.u64", "wide.u32", "wide.s32", "hi.u32", "hi.s32")
 	add("shl.%s", "b32", "b64")
-	add("selp.%s", "b32", "f32", "u32")
+	add("selp.%s", "b32", "f32", "u32", "s32", "b64", "u64", "s64", "f64")
 	add("cvt.%s", "u64.u32", "s64.s32", "u64.s32", "s64.u32")
 	add("fma.%s", "rn.f32", "rn.sat.f32")
+	add("mad.%s", "rn.f32")
 	for _, cmp := range []string{"eq", "ne", "lt", "le", "gt", "ge"} {
 		add("setp."+cmp+".%s", "s32", "u32", "s64", "u64")
 	}
@@ -67,6 +69,11 @@ func TestFastPaths(t *testing.T) {
 	}
 	add("setp.%s", "eq.and.u32", "lt.or.s32", "ge.xor.u64")
 	add("setp.%s", "lo.u32", "ls.u32", "hi.u32", "hs.u64", "eq.b32", "ne.b64")
+	for opcode := range vectorOps {
+		if !slices.Contains(forms, opcode) {
+			t.Errorf("no case for %s", opcode)
+		}
+	}
 	for _, code := range forms {
 		op, mods, _ := ir.SplitOpcode(code)
 		n := map[ir.Op]int{"mad": 3, "fma": 3, "selp": 3, "cvt": 1, "not": 1, "abs": 1, "neg": 1, "ex2": 1, "rcp": 1}[op]
@@ -92,9 +99,16 @@ func TestFastPaths(t *testing.T) {
 			d = c.slot(ir.B64)
 		}
 		do := fast(in, d, s)
-		require.NotNil(t, do, "%s has no fast path", code)
+		vop, vector := opOf(in, d, s)
+		require.True(t, do != nil || vector, "%s has no fast path", code)
+		if do == nil {
+			do = pureStep(f, d, [4]ref(append(s, none, none, none, none)))
+		}
+		if vector && lanes.Vectors() { // as part of a stretch
+			do = opsStep([]lanes.Op{vop}, []step{do})
+		}
 		n32, n64, preds := c.prog.slots[bank32], c.prog.slots[bank64], c.prog.slots[bankP]
-		w := &warp{r32: make([][32]uint32, n32), r64: make([][32]uint64, n64), p: make([]uint32, preds)}
+		w := &warp{block: &block{grid: &grid{}}, r32: make([][32]uint32, n32), r64: make([][32]uint64, n64), p: make([]uint32, preds)}
 		for range 400 {
 			m := full
 			if rng.IntN(2) == 0 {

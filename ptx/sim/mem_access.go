@@ -4,6 +4,7 @@ import (
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/ptx/args"
 	"github.com/wavelane/wavelane/ptx/ir"
+	"github.com/wavelane/wavelane/ptx/sim/internal/lanes"
 )
 
 // moved is a load or store: an address and the registers of its elements.
@@ -70,6 +71,8 @@ func compileLoad(c *compiler, in *ir.Instr) (step, error) {
 	if v.op.space == ir.ParamSpace && v.addr.base.i < 0 {
 		if f := v.fastParam(args.LayoutOf(c.prog.kernel.Params).Size()); f != nil {
 			c.param = true
+			c.vector(lanes.Op{Code: [...]lanes.Code{bank32: lanes.OpParam, bank64: lanes.OpParam64}[v.elems[0].bank],
+				D: v.elems[0].offset(), X: uint32(v.addr.off)}, true)
 			return f, nil
 		}
 		return v.loadParam, nil
@@ -219,7 +222,7 @@ func compileCvta(c *compiler, in *ir.Instr) (step, error) {
 		return nil, err
 	}
 	if space == ir.GlobalSpace || space == ir.ConstSpace {
-		if f := fastMove(dst, src); f != nil {
+		if f := c.fastMove(dst, src); f != nil {
 			return f, nil
 		}
 	}

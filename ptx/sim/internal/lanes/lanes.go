@@ -23,9 +23,6 @@ func toBits(v float32) uint32 {
 	return math.Float32bits(v)
 }
 
-// Product is an fma of registers, by their numbers.
-type Product struct{ R, X, Y, Z int32 }
-
 func fromBits(v uint32) float32 { return math.Float32frombits(v) }
 
 // FMAOf is x·y + z of one lane, rounded once. The product is exact in float64; the sum is rounded there and again to float32, which is
@@ -44,12 +41,6 @@ func FMAOf(x, y, z uint32) uint32 {
 func fmaGo(r, x, y, z *[Size]uint32) {
 	for l := range r {
 		r[l] = FMAOf(x[l], y[l], z[l])
-	}
-}
-
-func productsGo(regs [][Size]uint32, list []Product) {
-	for _, p := range list {
-		fmaGo(&regs[p.R], &regs[p.X], &regs[p.Y], &regs[p.Z])
 	}
 }
 

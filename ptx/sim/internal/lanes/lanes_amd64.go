@@ -1,6 +1,10 @@
 package lanes
 
-import "golang.org/x/sys/cpu"
+import (
+	"unsafe"
+
+	"golang.org/x/sys/cpu"
+)
 
 var vectors = cpu.X86.HasAVX2 && cpu.X86.HasFMA
 
@@ -13,13 +17,13 @@ func FMA(r, x, y, z *[Size]uint32) {
 	}
 }
 
-// Products are several FMA, one after the other. The numbers have to be those of registers.
-func Products(regs [][Size]uint32, list []Product) {
-	if vectors {
-		products(&regs[0], &list[0], len(list))
-	} else {
-		productsGo(regs, list)
-	}
+// Vectors tells whether the processor has what [Run] needs.
+func Vectors() bool { return vectors }
+
+// Run executes a list that [End] has made, on registers of 32 bits, of 64 bits and predicates, and words of parameters. All of them have to be
+// there. Only with [Vectors].
+func Run(r32 [][Size]uint32, r64 [][Size]uint64, p []uint32, params []byte, list []Op) {
+	run(unsafe.SliceData(r32), unsafe.SliceData(r64), unsafe.SliceData(p), unsafe.SliceData(params), &list[0])
 }
 
 // Add is r = x + y in float32, with PTX's one NaN.
@@ -75,13 +79,13 @@ func Load4(r0, r1, r2, r3 *[Size]uint32, data []byte, off *[Size]uint64) {
 	}
 }
 
-// Those in lanes_amd64.s.
+// Those in lanes_amd64.s and ops_amd64.s.
 
 //go:noescape
 func fma(r, x, y, z *[Size]uint32)
 
 //go:noescape
-func products(regs *[Size]uint32, list *Product, n int)
+func run(r32 *[Size]uint32, r64 *[Size]uint64, p *uint32, params *byte, list *Op)
 
 //go:noescape
 func add(r, x, y *[Size]uint32)

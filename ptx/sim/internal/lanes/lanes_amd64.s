@@ -92,36 +92,6 @@ TEXT ·fma(SB), NOSPLIT, $0-32
 	VZEROUPPER
 	RET
 
-// func products(regs *[32]uint32, list *Product, n int)
-TEXT ·products(SB), NOSPLIT, $0-24
-	MOVQ regs+0(FP), R8
-	MOVQ list+8(FP), R9
-	MOVQ n+16(FP), R10
-	NAN
-
-product:
-	MOVLQSX 0(R9), DI
-	MOVLQSX 4(R9), SI
-	MOVLQSX 8(R9), DX
-	MOVLQSX 12(R9), CX
-	SHLQ $7, DI
-	SHLQ $7, SI
-	SHLQ $7, DX
-	SHLQ $7, CX
-	ADDQ R8, DI
-	ADDQ R8, SI
-	ADDQ R8, DX
-	ADDQ R8, CX
-	FMA(0)
-	FMA(32)
-	FMA(64)
-	FMA(96)
-	ADDQ $16, R9
-	DECQ R10
-	JNE product
-	VZEROUPPER
-	RET
-
 // func add(r, x, y *[32]uint32)
 TEXT ·add(SB), NOSPLIT, $0-24
 	LANES(VADDPS)

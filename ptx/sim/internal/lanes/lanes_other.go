@@ -5,8 +5,11 @@ package lanes
 // FMA is r = x·y + z in float32, rounded once, with PTX's one NaN.
 func FMA(r, x, y, z *[Size]uint32) { fmaGo(r, x, y, z) }
 
-// Products are several FMA, one after the other.
-func Products(regs [][Size]uint32, list []Product) { productsGo(regs, list) }
+// Vectors tells whether the processor has what [Run] needs.
+func Vectors() bool { return false }
+
+// Run executes lists with [Vectors] alone.
+func Run([][Size]uint32, [][Size]uint64, []uint32, []byte, []Op) { panic("lanes: without vectors") }
 
 // Add is r = x + y in float32, with PTX's one NaN.
 func Add(r, x, y *[Size]uint32) { addGo(r, x, y) }

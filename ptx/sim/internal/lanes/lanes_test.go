@@ -41,12 +41,6 @@ func TestFloats(t *testing.T) {
 			f[1](&want, &x, &y)
 			require.Equal(t, want, got, "%s of %x, %x", name, x, y)
 		}
-		regs := [][Size]uint32{x, y, z, {}}
-		list := []Product{{3, 0, 1, 2}, {0, 3, 3, 0}, {1, 1, 0, 1}, {3, 2, 1, 3}}
-		same := append([][Size]uint32(nil), regs...)
-		Products(regs, list)
-		productsGo(same, list)
-		require.Equal(t, same, regs, "several products")
 		want = x
 		fmaGo(&want, &want, &y, &want)
 		FMA(&x, &x, &y, &x)

@@ -202,6 +202,10 @@ func (d *Races) Reads(w *Warp, g *Groups, h *History, off *[warpSize]uint64, siz
 		cells := h.cells(int(off[lane]), size/4)
 		for i := range cells {
 			cl := &cells[i]
+			if cl.time <= from && cl.first.time <= from && cl.more == nil {
+				cl.first = entry{w.epoch, w.id, lanes, at, 0}
+				continue
+			}
 			if t := cl.time; t > from && !(alone && cl.thread == me) && (t > v.all || cl.thread/warpSize-w.lo >= d.per) {
 				if !d.readBy(w, lanes, v, cl, from, at, limit) {
 					return false

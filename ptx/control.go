@@ -100,8 +100,9 @@ func (k *Kernel) both(outer *value, p Reg[bool]) Reg[bool] {
 
 // LoopOption changes how a loop is made.
 type LoopOption struct {
-	unroll   int // 0 leaves it as it is
-	noUnroll bool
+	unroll      int // 0 leaves it as it is
+	noUnroll    bool
+	atLeastOnce bool
 }
 
 // Unroll makes each iteration of a loop run its body n times, with a second loop for the rest.
@@ -110,6 +111,9 @@ func Unroll(n int) LoopOption { return LoopOption{unroll: n} }
 // NoUnroll keeps the compiler from unrolling the loop.
 func NoUnroll() LoopOption { return LoopOption{noUnroll: true} }
 
+// AtLeastOnce says that the loop has an iteration: it does not ask before the first.
+func AtLeastOnce() LoopOption { return LoopOption{atLeastOnce: true} }
+
 // For runs body with i = first, first + by … as long as i < limit; with i > limit if by is a negative constant. i + by must not
 // overflow. Each of the three is a Reg[T] or a constant.
 func For[T Index](k *Kernel, first, limit, by any, body func(i Reg[T]), opts ...LoopOption) {
@@ -117,7 +121,7 @@ func For[T Index](k *Kernel, first, limit, by any, body func(i Reg[T]), opts ...
 	k.flow("For")
 	o := LoopOption{unroll: 1}
 	for _, x := range opts {
-		o.unroll, o.noUnroll = cmp.Or(x.unroll, o.unroll), o.noUnroll || x.noUnroll
+		o.unroll, o.noUnroll, o.atLeastOnce = cmp.Or(x.unroll, o.unroll), o.noUnroll || x.noUnroll, o.atLeastOnce || x.atLeastOnce
 	}
 	stride, fixed := constantOf(step)
 	if fixed && stride == 0 {
@@ -138,7 +142,7 @@ func For[T Index](k *Kernel, first, limit, by any, body func(i Reg[T]), opts ...
 	f.i = VarOf(k, from)
 	begin, known := constantOf(from)
 	last, bounded := constantOf(to)
-	if !(known && bounded && (stride > 0 && begin < last || stride < 0 && begin > last)) {
+	if !o.atLeastOnce && !(known && bounded && (stride > 0 && begin < last || stride < 0 && begin > last)) {
 		k.jumpIf(f.i.Get().SetP(f.stop, to), false, f.end)
 	}
 	if o.unroll > 1 {

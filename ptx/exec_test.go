@@ -63,6 +63,10 @@ func TestLoops(t *testing.T) {
 			unroll = 1 + r.IntN(5)
 		}
 		fixed := r.IntN(2) == 0
+		options := []ptx.LoopOption{ptx.Unroll(unroll)}
+		if (step > 0 && from < to || step < 0 && from > to) && r.IntN(2) == 0 {
+			options = append(options, ptx.AtLeastOnce())
+		}
 		var want []uint32
 		total := uint32(0)
 		for i := from; step > 0 && i < to || step < 0 && i > to; i += step {
@@ -93,7 +97,7 @@ func TestLoops(t *testing.T) {
 				ptx.For(kk, 0, 3, 1, func(j ptx.Reg[uint32]) {
 					sum.Set(sum.Get().Mad(31, ptx.Convert[uint32](i).Add(j)))
 				}, ptx.Unroll(2))
-			}, ptx.Unroll(unroll))
+			}, options...)
 			keep(k, sum.Get())
 		}, 1, make([]uint32, 16), from, to)
 		require.Equal(t, want, got[:1], "from %d to %d by %d, unrolled by %d, without %d, until %d, fixed %t", from, to, step, unroll,

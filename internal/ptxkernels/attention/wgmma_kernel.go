@@ -226,7 +226,7 @@ func (b *wgmmaBuilder[T]) consume(tid ptx.Reg[uint32]) {
 			k.WgmmaCommit()
 			k.WgmmaWait(0)
 			release(&b.ofK, n.Get())
-			k.If(whole().Not(), func() { b.mask(key.Get()) })
+			k.If(whole().Not(), func() { b.mask(key.Get(), b.keys) })
 			b.weigh()
 			b.pack()
 			next()
@@ -244,7 +244,7 @@ func (b *wgmmaBuilder[T]) consume(tid ptx.Reg[uint32]) {
 				k.WgmmaWait(1)
 				release(&b.ofK, n.Get())
 				if !plain {
-					b.mask(key.Get())
+					b.mask(key.Get(), b.rows()-b.keys)
 				}
 				factors := b.weigh()
 				b.hold()
@@ -332,16 +332,25 @@ func (b *wgmmaBuilder[T]) eachRow(f func(half int, row ptx.Reg[uint32])) {
 	}
 }
 
-// mask hides what rows do not see.
-func (b *wgmmaBuilder[T]) mask(tile ptx.Reg[uint32]) {
+// mask hides what rows do not see. All see what is between their first keys and so many of the tile: the first query's begin with the block's
+// first tile, and those of each further one one key later.
+func (b *wgmmaBuilder[T]) mask(tile ptx.Reg[uint32], begin int) {
 	at := tile.Add(b.lane.And(3).Shl(1)) // the lane's first key
 	b.eachRow(func(half int, row ptx.Reg[uint32]) {
 		p := b.positionOf(b.first.Add(row))
-		low, high := ptx.Bitcast[int32](b.seenFrom(p).Sub(at)), ptx.Bitcast[int32](b.seenTo(p, b.used).Sub(at))
+		high := ptx.Bitcast[int32](b.seenTo(p, b.used).Sub(at))
+		var low ptx.Reg[int32]
+		if begin > 0 {
+			low = ptx.Bitcast[int32](b.seenFrom(p).Sub(at))
+		}
 		for j := range b.keys / 8 {
 			for e, x := range b.scores[4*j+2*half:][:2] {
 				key := scalar.S32(8*j + e)
-				x.Set(b.Where(low.Le(key).And(high.Gt(key)), x.Get(), ptx.F32(math.Inf(-1))))
+				seen := high.Gt(key)
+				if 8*j+e < begin {
+					seen = seen.And(low.Le(key))
+				}
+				x.Set(b.Where(seen, x.Get(), ptx.F32(math.Inf(-1))))
 			}
 		}
 	})

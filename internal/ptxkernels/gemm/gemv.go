@@ -55,12 +55,16 @@ var gemvs = map[compute.DType][]gemvKernels{
 	compute.BFloat16: gemvsOf[ptx.BF16]("bf16_"),
 }
 
-func gemvsOf[T scalar.Floating](name string) (kernels []gemvKernels) {
-	rooms := []int{1, 4, FewVectors}
+// gemvRooms is for how many vectors there are kernels.
+func gemvRooms[T scalar.Floating]() []int {
 	if scalar.WideElements[T]() > 4 { // halves have to be converted, which takes as long as another vector
-		rooms = []int{1, 2, 4, FewVectors}
+		return []int{1, 2, 4, FewVectors}
 	}
-	for _, room := range rooms {
+	return []int{1, 4, FewVectors}
+}
+
+func gemvsOf[T scalar.Floating](name string) (kernels []gemvKernels) {
+	for _, room := range gemvRooms[T]() {
 		kernels = append(kernels, gemvKernels{room, gemvRowsKernel[T](name, room), gemvColumnsKernel[T](name, room)})
 	}
 	return kernels
@@ -72,6 +76,7 @@ type gemv[T scalar.Floating] struct {
 	gemvParams
 	k               *ptx.Kernel
 	room            int // for vectors
+	least           int // vectors that there are: for fewer, another kernel has room
 	strideM         ptx.Reg[uint64]
 	strideX         ptx.Reg[uint64]
 	strideC         ptx.Reg[uint64]
@@ -80,7 +85,7 @@ type gemv[T scalar.Floating] struct {
 	x, bias, c      ptx.Ptr[ptx.Global, float32]
 	split, block    ptx.Reg[uint32]
 	first, end      ptx.Reg[uint32] // of the depth
-	vectors, shape  ptx.Reg[uint32]
+	shape           ptx.Reg[uint32]
 	vector, hasBias ptx.Reg[bool]
 	chains, sums    []*ptx.Var[float32]
 	after           *tiling.Epilogue
@@ -88,7 +93,12 @@ type gemv[T scalar.Floating] struct {
 
 // newGemv reads the parameters. Of blocks so many fit a multiprocessor: ptxas needs to know lest it saves registers and spills.
 func newGemv[T scalar.Floating](k *ptx.Kernel, room, blocks int, e *kit.Epilogue) *gemv[T] {
-	g := &gemv[T]{k: k, room: room}
+	g := &gemv[T]{k: k, room: room, least: 1}
+	for _, r := range gemvRooms[T]() {
+		if r < room {
+			g.least = r + 1
+		}
+	}
 	g.Params = kit.NewParams(k, &g.gemvParams)
 	p := g.Params
 	k.MinBlocks(blocks)
@@ -101,7 +111,7 @@ func newGemv[T scalar.Floating](k *ptx.Kernel, room, blocks int, e *kit.Epilogue
 	depth := g.U32(&g.Depth)
 	g.first = g.split.Mul(depth)
 	g.end = g.first.Add(depth).Min(g.U32(&g.K))
-	g.vectors, g.shape = g.U32(&g.Vectors), g.U32(&g.Shape)
+	g.shape = g.U32(&g.Shape)
 	g.vector = scalar.HasFlag(k, g.U32(&g.Flags), gemvVector)
 	g.hasBias = g.U32(&g.HasBias).Ne(0)
 	return g
@@ -112,7 +122,10 @@ func (g *gemv[T]) vectorsOf(z, d ptx.Reg[uint32]) (x []ptx.Ptr[ptx.Global, float
 	base := g.x.At(ptx.Convert[uint64](z).Mul(g.strideX))
 	base = base.At(d.MulWide(g.U32(&g.VectorK)))
 	for v := range g.room {
-		i := ptx.U32(v).Min(g.vectors.Sub(1))
+		i := ptx.U32(v)
+		if v >= g.least {
+			i = i.Min(g.U32(&g.Vectors).Sub(1))
+		}
 		x = append(x, base.At(i.MulWide(g.U32(&g.VectorV))))
 	}
 	return x
@@ -155,24 +168,24 @@ func (g *gemv[T]) Finish(z, row ptx.Reg[uint32], y []ptx.Reg[float32]) {
 	c = c.At(ptx.Convert[uint64](z).Mul(g.strideC))
 	for i := range y {
 		ok := g.hasBias
-		if i > 0 { // there is a vector
-			ok = ok.And(ptx.U32(i).Lt(g.vectors))
+		if i >= g.least {
+			ok = ok.And(ptx.U32(i).Lt(g.U32(&g.Vectors)))
 		}
 		y[i] = y[i].Add(ptx.LoadIf(ok, at(g.bias, &g.BiasR, &g.BiasV, i), 0))
 	}
 	y = scalar.Activate(k, g.U32(&g.Act), y)
 	if g.after != nil {
 		y = g.after.Apply(y, func(i int) tiling.Site { return tiling.Site{Z: z, Row: row, Col: ptx.U32(i)} }, func(i int) ptx.Reg[bool] {
-			return ptx.U32(i).Lt(g.vectors)
+			return ptx.U32(i).Lt(g.U32(&g.Vectors))
 		})
 	}
 	for i := range y {
 		to := at(c, &g.ResultR, &g.ResultV, i)
-		if i == 0 {
+		if i < g.least {
 			to.Store(y[i])
 			continue
 		}
-		ptx.StoreIf(ptx.U32(i).Lt(g.vectors), to, y[i])
+		ptx.StoreIf(ptx.U32(i).Lt(g.U32(&g.Vectors)), to, y[i])
 	}
 }
 

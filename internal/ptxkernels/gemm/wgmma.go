@@ -225,7 +225,7 @@ func (p *wgmmaProduct) produce(a, b ptx.TensorMap[uint32]) {
 				bring(memory.Bytes(p.sizeA()+i*p.n*wgmmaRow), b, w.left, zb.Mul(p.parts).Add(i), p.n, p.kMajorB)
 			}
 			r.next()
-		}, ptx.NoUnroll())
+		}, ptx.NoUnroll(), ptx.AtLeastOnce())
 	})
 }
 
@@ -272,9 +272,9 @@ func (p *wgmmaProduct) multiply(w outputTile, r *ring, half ptx.Reg[uint32], lea
 		k.When(leader.And(d.Gt(0)), func() { p.barrierAt(before.Get()).ArriveN(1) })
 		before.Set(r.at(p.empty).Address())
 		r.next()
-	}, ptx.NoUnroll())
+	}, ptx.NoUnroll(), ptx.AtLeastOnce())
 	k.WgmmaWait(0)
-	k.When(leader.And(w.Depth.Gt(0)), func() { p.barrierAt(before.Get()).ArriveN(1) })
+	k.When(leader, func() { p.barrierAt(before.Get()).ArriveN(1) })
 }
 
 // multiplyParts does so for operands in two parts. What tensor cores add up they do not round to nearest, so that sums of many products
@@ -300,7 +300,7 @@ func (p *wgmmaProduct) multiplyParts(w outputTile, r *ring, half ptx.Reg[uint32]
 		for i, s := range sums {
 			s.Set(s.Get().Add(stage[i].Get()))
 		}
-	}, ptx.NoUnroll())
+	}, ptx.NoUnroll(), ptx.AtLeastOnce())
 }
 
 // products asks for those of a stage, of a part of a and one of b. Unless add is set, sums begin with them.

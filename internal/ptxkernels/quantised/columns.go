@@ -156,7 +156,9 @@ func (q *quantColumns) Write(y ptx.Ptr[ptx.Global, float32], sums scalar.Variabl
 			run := j.Shr(scalar.Log2(n / 2))
 			at := block.Mad(q.len(), run.Mad(q.between(), j.And(n/2-1)))
 			at = at.Add(q.firstOf(k, unit).plus(k, word.times(k, 4)).value(k))
-			there = there.And(ptx.U32(v).Lt(q.U32(&q.of.M)))
+			if v > 0 {
+				there = there.And(ptx.U32(v).Lt(q.U32(&q.of.M)))
+			}
 			to := y.At(ptx.U32(v).MulWide(q.U32(&q.of.N)).Add(ptx.Convert[uint64](at)))
 			ptx.StoreIf(there, to, sum)
 		}, ptx.NoUnroll())

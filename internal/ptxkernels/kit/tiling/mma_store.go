@@ -118,7 +118,7 @@ func (x *RowWriter) rows(rows int, row, col ptx.Reg[uint32], from ptx.Ptr[ptx.Sh
 		}
 		element := x.product.Add(row.MulWide(x.N).Add(ptx.Convert[uint64](col)))
 		k.If(there, func() { x.Four(element, inside, y) })
-	}, ptx.NoUnroll(), ptx.AtLeastOnce())
+	}, ptx.NoUnroll())
 }
 
 // Finish is what becomes of four neighbours of a tile that is whole.

@@ -64,7 +64,7 @@ func (r *referenceDevice) device() *testDevice {
 func TestReferencePasses(t *testing.T) {
 	d := (&referenceDevice{}).device()
 	for _, e := range catalogue.All() {
-		require.Empty(t, failures(func(t require.TestingT) { d.entry(t, e) }), e.Name)
+		require.Empty(t, failures(func(t require.TestingT) { d.entry(t, e, 1) }), e.Name)
 	}
 	for _, p := range programs {
 		require.Empty(t, failures(func(t require.TestingT) { d.program(t, p) }), p.name)
@@ -76,7 +76,7 @@ func TestReferencePasses(t *testing.T) {
 func TestEntryWithoutCases(t *testing.T) {
 	e := *catalogue.Copy
 	e.Name, e.Class = "unheard_of", program.Matrix
-	got := failures(func(t require.TestingT) { (&referenceDevice{}).device().entry(t, &e) })
+	got := failures(func(t require.TestingT) { (&referenceDevice{}).device().entry(t, &e, 1) })
 	require.Len(t, got, 1)
 	require.Contains(t, got[0], "unheard_of has 0 cases")
 }
@@ -100,7 +100,7 @@ func TestPerturbationIsNoticed(t *testing.T) {
 				r[at] = math.Nextafter32(r[at], float32(math.Inf(1)))
 			}
 		}}
-		got := firstFailure(func(t require.TestingT) { dev.device().entry(t, e) })
+		got := firstFailure(func(t require.TestingT) { dev.device().entry(t, e, 1) })
 		require.Contains(t, got, e.Name+" #")
 		require.Contains(t, got, "WAVELANE_SEED=")
 	}
@@ -126,7 +126,7 @@ func perturbWords(result any) {
 // A destination that the device leaves alone, wholly or in its last element, is noticed even where NaN is right.
 func TestUnwrittenIsNoticed(t *testing.T) {
 	for _, e := range catalogue.All() {
-		got := firstFailure(func(t require.TestingT) { (&referenceDevice{skip: true}).device().entry(t, e) })
+		got := firstFailure(func(t require.TestingT) { (&referenceDevice{skip: true}).device().entry(t, e, 1) })
 		require.Contains(t, got, "never written", e.Name)
 	}
 }
@@ -255,7 +255,7 @@ func TestKnownMistakesAreNoticed(t *testing.T) {
 		}},
 	} {
 		dev := &referenceDevice{mutate: c.bend}
-		require.NotEmpty(t, firstFailure(func(t require.TestingT) { dev.device().entry(t, c.entry) }), c.name)
+		require.NotEmpty(t, firstFailure(func(t require.TestingT) { dev.device().entry(t, c.entry, 1) }), c.name)
 	}
 }
 

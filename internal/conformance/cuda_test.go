@@ -36,15 +36,16 @@ func TestCUDAMemory(t *testing.T) {
 	testForks(t, name, d)
 }
 
+// Half of the cases: tests of the kernels launch every one of them, by more schedules than the device has.
 func TestCUDASoftware(t *testing.T) {
 	name, d := openCUDA(t)
-	RunSampled(t, name, program.ExecutorOf(d))
+	run(t, name, program.ExecutorOf(d), 2, limitsOf)
 }
 
 // No loop of a kernel depends on how long a dimension is.
 func TestCUDALong(t *testing.T) {
 	name, d := openCUDA(t)
-	RunLong(t, name+", long dimensions", 6, program.ExecutorOf(d))
+	RunLong(t, name+", long dimensions", 12, program.ExecutorOf(d))
 }
 
 func TestCUDAVariants(t *testing.T) {

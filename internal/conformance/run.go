@@ -26,20 +26,21 @@ func Seed() uint64 { return testseed.Value() }
 
 // Run runs the whole suite on a device: every entry of the catalogue, programs, errors and, unless testing.Short, the limits.
 // Name tells devices apart in reports, such as "cpu (go, 2 workers)".
-func Run(t *testing.T, name string, dev program.Executor) { run(t, name, dev, 1) }
+func Run(t *testing.T, name string, dev program.Executor) { run(t, name, dev, 1, 1) }
 
 // RunSampled is Run with the limits of one entry in [limitsOf], for devices that compute on the processor: they take long at limits.
-func RunSampled(t *testing.T, name string, dev program.Executor) { run(t, name, dev, limitsOf) }
+func RunSampled(t *testing.T, name string, dev program.Executor) { run(t, name, dev, 1, limitsOf) }
 
 // limitsOf = n runs the large cases of one in n entries, chosen by the seed and the same on each such device; the environment
 // variable WAVELANE_SAMPLE overrides it.
 const limitsOf = 4
 
-func run(t *testing.T, name string, dev program.Executor, limits int) {
+// run takes one in so many of the cases of each entry, the first among them, and the limits of one entry in so many.
+func run(t *testing.T, name string, dev program.Executor, of, limits int) {
 	d := newDevice(name, dev)
 	t.Cleanup(func() { d.log(t) })
 	for _, e := range catalogue.All() {
-		t.Run(e.Name, func(t *testing.T) { d.entry(t, e) })
+		t.Run(e.Name, func(t *testing.T) { d.entry(t, e, of) })
 	}
 	for _, p := range programs {
 		t.Run("program/"+p.name, func(t *testing.T) { d.program(t, p) })
@@ -135,13 +136,13 @@ func Summary() string {
 }
 
 // entry runs the cases of an entry. It goes on after failures, but reports only the first few.
-func (d *testDevice) entry(t require.TestingT, e *program.Entry) {
+func (d *testDevice) entry(t require.TestingT, e *program.Entry, of int) {
 	cases, err := casesOf(e)
 	if err != nil {
 		t.Errorf("%v", err)
 		return
 	}
-	d.cases(t, sample(cases, 1))
+	d.cases(t, sample(cases, of))
 }
 
 // sample returns the first case and one in n of all, other ones by each seed. testing.Short, which is for emulated processors, takes

@@ -121,12 +121,6 @@ func (s *step) decodePass(c splitAttention, k *wgsl.Kernel, partial Buffer, firs
 	each := c.KVHeads * c.parts * c.shards * rows * (c.D + 2)
 	out, out0 := s.window(partial, first*each, (end-first)*each)
 	total := (end - first) * c.KVHeads * c.parts * tiles
-	flag := func(b bool) int {
-		if b {
-			return 1
-		}
-		return 0
-	}
 	scale, bend := c.Scale, c.SoftCap
 	if bend > 0 {
 		scale /= bend

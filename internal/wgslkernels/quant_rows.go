@@ -83,7 +83,7 @@ func (s *step) quantRows(v *quantRows) (done bool, err error) {
 	if m > quantMost && s.Choose("quant_rows", problem, []string{"eight", "tiles"}) == 1 {
 		return false, nil
 	}
-	if v.q8 && s.caps.IntegerDots && together > 1 == (m > 1) && k > 0 {
+	if rowByRow := together == 1 && m > 1; v.q8 && s.caps.IntegerDots && !rowByRow && k > 0 {
 		v.dots = s.Choose("q8", problem, []string{"dots", "float"}) == 0
 	}
 	if v.q8 && !v.dots && k/4 > loopBudget {

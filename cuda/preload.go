@@ -17,7 +17,7 @@ import (
 const abreast = 4
 
 // family is a module of the catalogue's kernels, loaded when the first program that uses it is compiled, or by
-// [Device.Preload]. Opening a device loads none: to write the text of all families takes half a second of one core, once per
+// [Device.Preload]. Opening a device loads none: to write the text of all families takes some seconds of one core, once per
 // process, and on the software GPU, which parses it, as long again: programs that use few of them need not wait for that.
 type family struct {
 	of     *kit.Family

@@ -48,7 +48,7 @@ func TestCooperative(t *testing.T) {
 		sub.u32 %r10, %r4, %r3; sub.u32 %r10, %r10, 1; mad.wide.u32 %rd3, %r10, 4, %out; ld.global.u32 %r11, [%rd3];
 		add.u32 %r12, %r4, %r3; mad.wide.u32 %rd4, %r12, 4, %out; setp.eq.u32 %p5, %t, 0; @%p5 st.global.u32 [%rd4], %r11;`)
 	for _, cfg := range append(checkedSeeds(2), sim.Config{Workers: 4}) {
-		const blocks = 40
+		const blocks = 12
 		l := sim.Launch{Grid: sim.Dim3{X: blocks}, Block: sim.Dim3{X: 1}, Cooperative: true}
 		got, _, err := launch(t, cfg, meet, l, 2*blocks)
 		require.NoError(t, err)

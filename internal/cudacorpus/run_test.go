@@ -27,7 +27,7 @@ import (
 type run struct {
 	file, kernel         string
 	part                 string // of Triton: which of the file's compilations
-	least                int    // compute capability, such as 75
+	least, most          int    // compute capability, such as 75; 0: any
 	grid, block, cluster sim.Dim3
 	shared               int
 	cooperative          bool
@@ -133,7 +133,10 @@ func capability(arch string) int {
 }
 
 // covers tells whether the run is possible for an architecture.
-func (r *run) covers(arch string) bool { return capability(arch) >= r.least }
+func (r *run) covers(arch string) bool {
+	n := capability(arch)
+	return n >= r.least && (r.most == 0 || n <= r.most)
+}
 
 // of is the run of what a compiler made. A unit of Triton says itself what a launch takes: threads and shared memory, and two pointers
 // after the arguments, of memory for descriptors of tensors and for profiles.

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 )
 
 // tritonRuns are the kernels in testdata/triton.
@@ -144,6 +145,9 @@ var tritonRuns = slices.Concat([]run{
 	}},
 	attention("attention", 2, 64, 100, true, halves, toHalf), attention("attention_bf16", 2, 128, 208, false, bfloats, toBfloat),
 	descriptors("tma", 64), descriptors("tma_large", 128),
+	withScales("mxfp8", 128, 256, e4m3, e5m2, 32), withScales("mixed", 128, 256, e4m3, e2m1, 32), withScales("mxfp4", 128, 256, e2m1, e2m1, 32),
+	withScales("nvfp4", 128, 256, e2m1, e2m1, 16), withScales("mxfp8_tma", 128, 256, e4m3, e5m2, 32),
+	withScales("nvfp4_tma", 128, 512, e2m1, e2m1, 16),
 })
 
 // philox is the number from 0 to 1 that Triton draws for a seed and an index: Philox 4×32, ten rounds.
@@ -252,5 +256,69 @@ func descriptors(part string, rows int) run {
 		a, b := halves(r, m*k), halves(r, n*k)
 		c := product(m, n, k, func(i, l int) float64 { return a[i*k+l].float() }, func(l, j int) float64 { return b[j*k+l].float() })
 		return []any{in(a), in(b), out(fill(m*n, func(i int) half { return toHalf(c[i]) }), 1e-2), int32(m), int32(n), int32(k)}
+	}}
+}
+
+// minifloat is a type of floating-point numbers of up to 8 bits, from 2^-2 on and less than 4 where they are random.
+type minifloat struct{ exponent, mantissa int }
+
+var e4m3, e5m2, e2m1 = minifloat{4, 3}, minifloat{5, 2}, minifloat{2, 1}
+
+func (s minifloat) bits() int { return 1 + s.exponent + s.mantissa }
+
+func (s minifloat) random(r *rand.Rand) uint8 {
+	if s == e2m1 {
+		return uint8(r.IntN(16))
+	}
+	bias := 1<<(s.exponent-1) - 1
+	return uint8(r.IntN(2)<<7 | (bias-2+r.IntN(4))<<s.mantissa | r.IntN(1<<s.mantissa))
+}
+
+func (s minifloat) value(b uint8) float64 {
+	e, m := int(b)>>s.mantissa&(1<<s.exponent-1), float64(int(b)&(1<<s.mantissa-1))/float64(int(1)<<s.mantissa)
+	v := math.Ldexp(1+m, e-(1<<(s.exponent-1)-1))
+	if e == 0 {
+		v = math.Ldexp(m, 2-1<<(s.exponent-1))
+	}
+	if b>>(s.bits()-1)&1 == 1 {
+		return -v
+	}
+	return v
+}
+
+// withScales is a product of matrices of 128 rows and n columns with scales for groups along k: powers of two, or of groups of 16 E4M3.
+func withScales(part string, n, k int, ta, tb minifloat, group int) run {
+	const m = 128
+	kernel, place := "scaled", func(row, g int) int { return row*(k/group) + g }
+	if strings.HasSuffix(part, "_tma") {
+		kernel = "scaled_tma"
+		place = func(row, g int) int { return ((g/4*32+row%32)*4+row/32)*4 + g%4 }
+	}
+	return run{file: "matmul", part: part, kernel: kernel, least: 100, most: 100, grid: dims(1), args: func(r *rand.Rand) []any {
+		matrix := func(rows int, t minifloat) (elements, scales []uint8, values []float64) {
+			elements = fill(rows*k*t.bits()/8, func(int) uint8 {
+				if t.bits() == 4 {
+					return t.random(r) | t.random(r)<<4
+				}
+				return t.random(r)
+			})
+			scale := func(b uint8) float64 { return math.Ldexp(1, int(b)-127) }
+			scales = fill(rows*k/group, func(int) uint8 { return uint8(125 + r.IntN(5)) })
+			if group == 16 {
+				scale = e4m3.value
+				scales = fill(rows*k/group, func(int) uint8 { return e4m3.random(r) & 127 })
+			}
+			return elements, scales, fill(rows*k, func(i int) float64 {
+				s := scale(scales[place(i/k, i%k/group)])
+				if t.bits() == 4 {
+					return s * t.value(elements[i/2]>>(i%2*4)&15)
+				}
+				return s * t.value(elements[i])
+			})
+		}
+		a, sa, x := matrix(m, ta)
+		b, sb, y := matrix(n, tb)
+		c := product(m, n, k, func(i, l int) float64 { return x[i*k+l] }, func(l, j int) float64 { return y[j*k+l] })
+		return []any{in(a), in(sa), in(b), in(sb), out(c, 1e-3), int32(k)}
 	}}
 }

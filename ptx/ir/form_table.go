@@ -85,6 +85,12 @@ var macros = strings.NewReplacer(append(wgmmaShapes(),
 	"$tx", "mbarrier::complete_tx::bytes",
 	"$group", "(cta_group::1 cta_group::2)",
 	"$kind", "(kind::f16 kind::tf32 kind::f8f6f4 kind::i8)",
+	"$scaled", "(kind::mxf8f6f4.block_scale.scale_vec::1X kind::mxf4.block_scale.scale_vec::2X "+
+		"kind::mxf4nvf4.block_scale.scale_vec::2X@100a/8.7 kind::mxf4nvf4.block_scale.scale_vec::4X@100a/8.7 "+
+		"kind::mxf8f6f4.block_scale@100a/8.8 kind::mxf8f6f4.block_scale.block32@100a/8.8 kind::mxf4.block_scale@100a/8.8 "+
+		"kind::mxf4.block_scale.block32@100a/8.8 kind::mxf4nvf4.block_scale.block16@100a/8.8 kind::mxf4nvf4.block_scale.block32@100a/8.8)",
+	"$multicast", "64x128b.warpx2::02_13 64x128b.warpx2::01_23 32x128b.warpx4 "+
+		"warpx2::02_13.64x128b warpx2::01_23.64x128b warpx4.32x128b",
 	"$collector", "{.(collector::a::fill collector::a::use collector::a::lastuse collector::a::discard)}",
 	"$dim", "1d 2d 3d 4d 5d")...)
 

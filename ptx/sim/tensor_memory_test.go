@@ -12,17 +12,17 @@ import (
 	"github.com/wavelane/wavelane/ptx/sim"
 )
 
-// tensorRig loads a kernel for sm_100a with pointers p0, p1 … as parameters and in %a0 …, 128 threads %t, and 64 KiB of shared memory at %s,
+// tensorRig loads a kernel for sm_100a with pointers p0, p1 … as parameters and in %a0 …, 128 threads %t, and 48 KiB of shared memory at %s,
 // of which the first 16 bytes hold an mbarrier and the address of 512 columns of tensor memory, in %tm. p is whether the thread is the first.
 func tensorRig(t testing.TB, cfg sim.Config, pointers int, code string) *rig {
 	var b strings.Builder
-	b.WriteString(".version 8.6\n.target sm_100a\n.address_size 64\n.visible .entry k(")
+	b.WriteString(".version 8.7\n.target sm_100a\n.address_size 64\n.visible .entry k(")
 	for i := range pointers {
 		fmt.Fprintf(&b, "%s.param .u64 p%d", map[bool]string{true: ", "}[i > 0], i)
 	}
 	b.WriteString(`) {
 	.reg .b32 %t, %s, %tm, %r<200>, %quarter; .reg .b64 %a<8>, %d<20>; .reg .pred %first, %p<4>;
-	.shared .align 1024 .b8 sm[65536];
+	.shared .align 1024 .b8 sm[49152];
 	mov.u32 %t, %tid.x; mov.u32 %s, sm;
 	setp.eq.u32 %first, %t, 0;
 `)
@@ -116,10 +116,13 @@ func each(n int, text string) string {
 
 // tensorForm is a product of a kind.
 type tensorForm struct {
-	kind       string
+	kind       string // with what the opcode says of scales
 	m, n       int
 	ta, tb, td ir.Type
 	a, b, d    uint32 // their numbers in the descriptor
+	more       uint32 // of the descriptor
+	scales     string // what brings scales to tensor memory, those of A to column 256 and of B to 264, of the second part 16 columns later
+	second     int    // what the second part has more in its descriptor
 }
 
 // rowsOf puts a matrix of rows into the layout without swizzle, along k: blocks of 8 rows of 16 bytes.
@@ -141,7 +144,14 @@ func (f *tensorForm) kernel() string {
 		return fmt.Sprintf("add.u32 %%r0, %%s, %d; shr.u32 %%r0, %%r0, 4; cvt.u64.u32 %s, %%r0; or.b64 %s, %s, %d;\n", at+step*rows*part, reg, reg,
 			reg, int64(desc))
 	}
-	idesc := f.d<<4 | f.a<<7 | f.b<<10 | uint32(f.n/8)<<17 | uint32(f.m/16)<<24
+	idesc := f.d<<4 | f.a<<7 | f.b<<10 | uint32(f.n/8)<<17 | uint32(f.m/16)<<24 | f.more
+	product := func(part int, enable string) string {
+		if f.scales == "" {
+			return "tcgen05.mma.cta_group::1.kind::" + f.kind + " [%tm], %d1, %d2, %r10, " + enable + ";\n"
+		}
+		return fmt.Sprintf("add.u32 %%r11, %%r10, %d; tcgen05.mma.cta_group::1.kind::%s [%%tm], %%d1, %%d2, %%r11, [%%tm+%d], [%%tm+%d], %s;\n",
+			part*f.second, f.kind, 256+16*part, 264+16*part, enable)
+	}
 	copied := func(from, to, n int) string {
 		return fmt.Sprintf(`
 	mul.wide.u32 %%d0, %%t, 16; add.u64 %%d0, %%a%[1]d, %%d0; mad.lo.u32 %%r0, %%t, 16, %%s; mov.u32 %%r1, 0;
@@ -156,15 +166,14 @@ COPY%[1]d:
 DONE%[1]d:
 `, from, to, n)
 	}
-	code := copied(0, 1024, f.m*2*part) + copied(1, 33792, f.n*2*part) + `
+	code := copied(0, 1024, f.m*2*part) + copied(1, 33792, f.n*2*part) + f.scales + `
 	fence.proxy.async.shared::cta;
 	bar.sync 0;
 	@!%first bra WAIT;
 	mov.b32 %r10, ` + fmt.Sprint(int32(idesc)) + `;
 	setp.ne.u32 %p2, %t, 0;
-` + matrix("%d1", 1024, f.m, 0) + matrix("%d2", 33792, f.n, 0) + "tcgen05.mma.cta_group::1.kind::" + f.kind + " [%tm], %d1, %d2, %r10, %p2;\n" +
-		matrix("%d1", 1024, f.m, 1) + matrix("%d2", 33792, f.n, 1) + "tcgen05.mma.cta_group::1.kind::" + f.kind +
-		" [%tm], %d1, %d2, %r10, !%p2;\n" + `
+` + matrix("%d1", 1024, f.m, 0) + matrix("%d2", 33792, f.n, 0) + product(0, "%p2") +
+		matrix("%d1", 1024, f.m, 1) + matrix("%d2", 33792, f.n, 1) + product(1, "!%p2") + `
 	cvt.u64.u32 %d3, %s;
 	tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%d3];
 WAIT:
@@ -185,10 +194,10 @@ WAIT:
 func TestTensorProduct(t *testing.T) {
 	rng := ptxtest.Random(t)
 	for _, f := range []tensorForm{
-		{"f16", 128, 64, ir.F16, ir.F16, ir.F32, 0, 0, 1}, {"f16", 128, 16, ir.BF16, ir.BF16, ir.F32, 1, 1, 1},
-		{"f16", 64, 24, ir.F16, ir.F16, ir.F32, 0, 0, 1}, {"f16", 128, 32, ir.F16, ir.F16, ir.F16, 0, 0, 0},
-		{"tf32", 128, 48, ir.TF32, ir.TF32, ir.F32, 2, 2, 1},
-		{"f8f6f4", 128, 32, ir.E4M3, ir.E5M2, ir.F32, 0, 1, 1}, {"i8", 128, 32, ir.S8, ir.U8, ir.S32, 1, 0, 2},
+		{kind: "f16", m: 128, n: 64, ta: ir.F16, tb: ir.F16, td: ir.F32, a: 0, b: 0, d: 1}, {kind: "f16", m: 128, n: 16, ta: ir.BF16, tb: ir.BF16, td: ir.F32, a: 1, b: 1, d: 1},
+		{kind: "f16", m: 64, n: 24, ta: ir.F16, tb: ir.F16, td: ir.F32, a: 0, b: 0, d: 1}, {kind: "f16", m: 128, n: 32, ta: ir.F16, tb: ir.F16, td: ir.F16, a: 0, b: 0, d: 0},
+		{kind: "tf32", m: 128, n: 48, ta: ir.TF32, tb: ir.TF32, td: ir.F32, a: 2, b: 2, d: 1},
+		{kind: "f8f6f4", m: 128, n: 32, ta: ir.E4M3, tb: ir.E5M2, td: ir.F32, a: 0, b: 1, d: 1}, {kind: "i8", m: 128, n: 32, ta: ir.S8, tb: ir.U8, td: ir.S32, a: 1, b: 0, d: 2},
 	} {
 		k := 64 * 8 / f.ta.Bits()
 		a, va := matrix(rng, f.ta, f.m*k)
@@ -245,7 +254,7 @@ func TestTensorMemoryFaults(t *testing.T) {
 	f = faults(t, run("setp.ne.u32 %p0, %t, %t;\n"), sim.BadOperand)
 	require.Contains(t, f.Detail, "tcgen05.dealloc is missing")
 	// A product that nobody waits for before its result is read.
-	form := tensorForm{"f16", 128, 16, ir.F16, ir.F16, ir.F32, 0, 0, 1}
+	form := tensorForm{kind: "f16", m: 128, n: 16, ta: ir.F16, tb: ir.F16, td: ir.F32, a: 0, b: 0, d: 1}
 	r := tensorRig(t, sim.Config{Checks: sim.AllChecks}, 3, strings.NewReplacer("@!%p1 bra WAIT;", "",
 		"mbarrier.try_wait.parity.shared::cta.b64 %p1, [%s], 0;", "").Replace(form.kernel()))
 	r.bytes(make([]byte, 128*64)).bytes(make([]byte, 16*64)).out(128 * 4 * 16)

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/ptx/ir"
@@ -10,28 +11,51 @@ import (
 
 // tensorProduct is a compiled tcgen05.mma: D in tensor memory, A there or in shared memory, B in shared memory.
 type tensorProduct struct {
-	kind        string
-	d, a        address
-	descA       ref // where A is in shared memory
-	shared      bool
-	descB, desc ref
-	enable      ref // whether D is added to
-	not         bool
-	masked      []ref // lanes of D that are not written
-	op          *memOp
+	kind           string
+	group          int // elements to a scale; 0: without scales
+	d, a           address
+	descA          ref // where A is in shared memory
+	shared         bool
+	descB, desc    ref
+	scaleA, scaleB address
+	enable         ref // whether D is added to
+	not            bool
+	masked         []ref // lanes of D that are not written
+	op             *memOp
 }
 
-// compileTensorProduct compiles tcgen05.mma: [D], A or [A], B, descriptor, {lanes}, enable-input-d.
+// tensorGroups are the elements along k that have a scale together, by the kind of a product and what its opcode says of it. Without that
+// they are 32.
+var tensorGroups = map[string]map[ir.Mod]int{
+	"mxf8f6f4": {"": 32, "scale_vec::1X": 32, "block32": 32}, "mxf4": {"": 32, "scale_vec::2X": 32, "block32": 32},
+	"mxf4nvf4": {"scale_vec::2X": 32, "block32": 32, "scale_vec::4X": 16, "block16": 16},
+}
+
+// compileTensorProduct compiles tcgen05.mma: [D], A or [A], B, descriptor, {lanes}, enable-input-d, and with scales [D], A or [A], B,
+// descriptor, [scales of A], [scales of B], enable-input-d.
 func compileTensorProduct(c *compiler, in *ir.Instr) (step, error) {
 	n := len(in.Args)
-	if n < 5 || n > 6 || !in.Has("cta_group::1") || in.Args[n-1].Kind == ir.IntOperand {
-		return nil, c.unsupported(in) // pairs of blocks, and scaled inputs
+	if !in.Has("cta_group::1") {
+		return nil, c.errorf(in, compute.ErrUnsupported, "products of two blocks (cta_group::2) are not supported")
 	}
-	f := &tensorProduct{kind: string(in.First("kind::f16", "kind::tf32", "kind::f8f6f4", "kind::i8")), descA: none}
-	if f.kind == "" {
+	if n < 5 || n > 7 {
 		return nil, c.unsupported(in)
 	}
-	f.kind = f.kind[len("kind::"):]
+	if in.Args[n-1].Kind == ir.IntOperand {
+		return nil, c.errorf(in, compute.ErrUnsupported, "a scale of D (scale-input-d) is not supported")
+	}
+	f := &tensorProduct{descA: none}
+	for _, m := range in.Mods {
+		if kind, ok := strings.CutPrefix(string(m), "kind::"); ok {
+			f.kind = kind
+		}
+	}
+	if groups := tensorGroups[f.kind]; groups != nil {
+		f.group = groups[in.First("scale_vec::1X", "scale_vec::2X", "scale_vec::4X", "block16", "block32")]
+	}
+	if in.Has("block_scale") != (f.group > 0) || f.group > 0 && n != 7 || f.group == 0 && n > 6 {
+		return nil, c.unsupported(in)
+	}
 	var err error
 	if f.d, err = c.addr(in, &in.Args[0]); err != nil {
 		return nil, err
@@ -50,7 +74,15 @@ func compileTensorProduct(c *compiler, in *ir.Instr) (step, error) {
 	if f.desc, err = c.src(in, &in.Args[3], ir.B32); err != nil {
 		return nil, err
 	}
-	if n == 6 {
+	switch {
+	case f.group > 0:
+		if f.scaleA, err = c.addr(in, &in.Args[4]); err != nil {
+			return nil, err
+		}
+		if f.scaleB, err = c.addr(in, &in.Args[5]); err != nil {
+			return nil, err
+		}
+	case n == 6:
 		if f.masked, err = c.list(in, &in.Args[4], ir.B32); err != nil {
 			return nil, err
 		}
@@ -82,12 +114,11 @@ func (f *tensorProduct) descriptor(w *warp, lane int, r ref, what string) tensor
 }
 
 func (f *tensorProduct) issue(w *warp, lane int) {
-	form, err := tensorcore.DecodeInstruction(f.kind, uint32(w.get(f.desc, lane)))
+	form, err := tensorcore.DecodeInstruction(f.kind, f.group, uint32(w.get(f.desc, lane)))
 	if err != nil {
 		w.fault(BadOperand, lane, 0, 0, "%v", err)
 	}
 	p := form.Product
-	size := form.SizeA // bytes of an element of A, and of B
 	adds := w.get(f.enable, lane)&1 == 1 != f.not
 	var keep [tensorLanes / 32]uint32
 	for i, r := range f.masked {
@@ -100,8 +131,12 @@ func (f *tensorProduct) issue(w *warp, lane int) {
 	if f.shared {
 		da = f.descriptor(w, lane, f.descA, "A")
 	} else {
+		if per := 128 / form.A.Per; form.A.Bits != per {
+			w.fault(BadOperand, lane, 0, 0, "A in tensor memory, of elements of %d bits that take %d each: the software GPU does not read them",
+				form.A.Bits, per)
+		}
 		var a tensorArea
-		a, rowA = w.rows(lane, f.a.of(w, lane), p.M, p.K*size/4)
+		a, rowA = w.rows(lane, f.a.of(w, lane), p.M, p.K*form.A.Bits/32)
 		x.reads, aColumn = []tensorArea{a}, a.column
 		w.settleTensor(lane, &a, false, true)
 		w.valued(lane, &a, "A")
@@ -111,12 +146,17 @@ func (f *tensorProduct) issue(w *warp, lane int) {
 	if adds {
 		w.valued(lane, &d, "D, which the product is added to,")
 	}
+	var sa, sb func() []float64
+	if form.Scales != nil {
+		sa = f.scales(w, lane, x, f.scaleA.of(w, lane), p.M, form.Scales.FirstA, form, "A")
+		sb = f.scales(w, lane, x, f.scaleB.of(w, lane), p.N, form.Scales.FirstB, form, "B")
+	}
 	x.flight = &flight{w: w, lane: lane, pc: w.at, src: f.op, each: func(each func(piece)) {
-		chunk := func(addr uint32) { each(piece{src: uint64(addr), n: bulkChunk, to: bulkChunk}) }
+		chunk := func(addr uint32, bytes int) { each(piece{src: uint64(addr), n: bytes, to: bytes}) }
 		if f.shared {
-			da.Chunks(0, p.M, p.K, size, form.TransA, chunk)
+			form.A.Chunks(&da, p.M, p.K, form.TransA, chunk)
 		}
-		db.Chunks(0, p.N, p.K, size, form.TransB, chunk)
+		form.B.Chunks(&db, p.N, p.K, form.TransB, chunk)
 	}}
 	w.issue(x.flight)
 	if x.flight.undef != nil {
@@ -127,23 +167,28 @@ func (f *tensorProduct) issue(w *warp, lane int) {
 		a, b, sum := make([]uint64, p.M*p.K), make([]uint64, p.N*p.K), make([]uint64, p.M*p.N)
 		mem := w.block.shared.data
 		if f.shared {
-			readMatrix(&da, mem, a, 0, p.M, p.K, size, form.TransA)
+			form.A.Read(&da, mem, a, p.M, p.K, form.TransA)
 		} else {
-			per := 4 / size
+			size := form.A.Bits
+			per := 32 / size
 			for row := range p.M {
 				for k := range p.K {
 					word := t.get(rowA(row), aColumn+k/per)
-					a[row*p.K+k] = uint64(word) >> (k % per * 8 * size) & (1<<(8*size) - 1)
+					a[row*p.K+k] = uint64(word) >> (k % per * size) & (1<<size - 1)
 				}
 			}
 		}
-		readMatrix(&db, mem, b, 0, p.N, p.K, size, form.TransB)
+		form.B.Read(&db, mem, b, p.N, p.K, form.TransB)
 		if adds {
 			for i := range sum {
 				sum[i] = uint64(t.get(rowD(i/p.N), d.column+i%p.N))
 			}
 		}
-		p.Compute(sum, sum, a, b)
+		if form.Scales != nil {
+			p.ComputeScaled(sum, sum, a, b, sa(), sb(), form.Scales.Group)
+		} else {
+			p.Compute(sum, sum, a, b)
+		}
 		for i, v := range sum {
 			if row := rowD(i / p.N); keep[row/32]>>(row%32)&1 == 0 {
 				t.set(row, d.column+i%p.N, uint32(v))
@@ -156,6 +201,59 @@ func (f *tensorProduct) issue(w *warp, lane int) {
 		if row := rowD(i / p.N); keep[row/32]>>(row%32)&1 == 0 {
 			t.mark(row, d.column+i%p.N)
 		}
+	}
+}
+
+// scales notes that a product reads the scales of rows of A or columns of B, and returns what reads them: in neighbouring bytes of a column,
+// 32 rows in as many lanes and the next 32 in the next column. All four quarters of tensor memory have to hold the same.
+func (f *tensorProduct) scales(w *warp, lane int, x *tensorWork, addr uint64, rows, firstByte int, form *tensorcore.Instruction,
+	what string,
+) func() []float64 {
+	const quarters = tensorLanes / warpSize
+	if addr>>16 != 0 {
+		w.fault(BadOperand, lane, 0, addr, "the scales of %s in tensor memory from lane %d on, want 0", what, addr>>16)
+	}
+	column := 0
+	for row := 0; row < rows; row += warpSize {
+		var a tensorArea
+		for q := range quarters {
+			a.lanes[q] = lanesFrom(0, min(warpSize, rows-row))[0]
+		}
+		a = w.area(lane, addr+uint64(row/warpSize), a.lanes, 1)
+		if row == 0 {
+			column = a.column
+		}
+		w.settleTensor(lane, &a, false, true)
+		w.valued(lane, &a, "a column of scales of "+what)
+		x.reads = append(x.reads, a)
+	}
+	pc := w.at
+	return func() []float64 {
+		t := &w.block.tensor
+		count := form.K / form.Scales.Group
+		list := make([]float64, 0, rows*count)
+		for row := range rows {
+			word := t.get(row%warpSize, column+row/warpSize)
+			for q := 1; q < quarters; q++ {
+				if o := t.get(row%warpSize+q*warpSize, column+row/warpSize); o != word {
+					w.from(pc, func() {
+						w.fault(BadOperand, lane, 0, addr, "the scales of row %d of %s are 0x%08x in one quarter of tensor memory and 0x%08x in another",
+							row, what, word, o)
+					})
+				}
+			}
+			for i := range count {
+				b := uint8(word >> (8 * (firstByte + i)))
+				v, ok := form.Scales.Number(b)
+				if !ok {
+					w.from(pc, func() {
+						w.fault(BadOperand, lane, 0, addr, "the scale 0x%02x of row %d of %s has a sign", b, row, what)
+					})
+				}
+				list = append(list, v)
+			}
+		}
+		return list
 	}
 }
 
@@ -232,66 +330,6 @@ func compileTensorCommit(c *compiler, in *ir.Instr) (step, error) {
 				}
 				w.from(pc, func() { o.complete(w, lane, mine, func() (bool, error) { return o.Arrive(1, false) }) })
 			})
-		}
-	}, err
-}
-
-// compileTensorCopy compiles tcgen05.cp: [tensor memory], the descriptor of a matrix in shared memory whose rows are lanes.
-func compileTensorCopy(c *compiler, in *ir.Instr) (step, error) {
-	rows, columns, times := tensorLanes, 0, 1
-	switch {
-	case in.Has("128x256b"):
-		columns = 8
-	case in.Has("128x128b"):
-		columns = 4
-	case in.Has("32x128b"):
-		rows, columns, times = 32, 4, 4
-	}
-	if columns == 0 || !in.Has("cta_group::1") || len(in.Args) != 2 {
-		return nil, c.unsupported(in)
-	}
-	to, err := c.addr(in, &in.Args[0])
-	if err != nil {
-		return nil, err
-	}
-	desc, err := c.src(in, &in.Args[1], ir.B64)
-	op := c.memOp(in, bulkChunk, false)
-	op.space, op.async = ir.SharedSpace, true
-	c.tracks()
-	return func(w *warp, m uint32) {
-		for ; m != 0; m &= m - 1 {
-			lane := first(m)
-			d, err := tensorcore.DecodeTensorDescriptor(w.get(desc, lane))
-			if err != nil {
-				w.fault(BadOperand, lane, 0, 0, "%v", err)
-			}
-			a := w.area(lane, to.of(w, lane), lanesFrom(0, tensorLanes), columns)
-			w.settleTensor(lane, &a, true, true)
-			x := &tensorWork{writes: a}
-			x.flight = &flight{w: w, lane: lane, pc: w.at, src: op, each: func(each func(piece)) {
-				d.Chunks(0, rows, 4*columns, 1, false, func(addr uint32) { each(piece{src: uint64(addr), n: bulkChunk, to: bulkChunk}) })
-			}}
-			w.issue(x.flight)
-			if x.flight.undef != nil {
-				w.fault(Uninitialized, lane, 0, 0, "bytes of a matrix in shared memory have never been written")
-			}
-			t := &w.block.tensor
-			x.run = func() {
-				for row := range rows {
-					for col := range columns {
-						v := uint32(load(w.block.shared.data[d.Address(row, 4*col, 1, false):], 4))
-						for i := range times {
-							t.set(row+i*rows, a.column+col, v)
-						}
-					}
-				}
-			}
-			w.begin(x)
-			for row := range tensorLanes {
-				for col := range columns {
-					t.mark(row, a.column+col)
-				}
-			}
 		}
 	}, err
 }

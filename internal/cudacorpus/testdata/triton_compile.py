@@ -43,8 +43,8 @@ def main():
             spec.loader.exec_module(module)
             for arch in architectures.split(","):
                 capability = int(re.search(r"\d+", arch)[0])
-                for name, function, types, constants, options, least in module.KERNELS:
-                    if capability < least:
+                for name, function, types, constants, options, least, *most in module.KERNELS:
+                    if capability < least or most and capability > most[0]:
                         continue
                     kernel = compile(function, types, constants, options, capability)
                     base = pathlib.Path(folder) / f"{pathlib.Path(path).stem}.{arch}.{name}"

@@ -50,9 +50,49 @@ def batched(a, b, c, B: tl.constexpr, M: tl.constexpr, N: tl.constexpr, K: tl.co
     tl.store(c + h[:, None, None] * M * N + i[None, :, None] * N + j[None, None, :], tl.dot(x, y, input_precision="ieee"))
 
 
+@triton.jit
+def scaled(a, sa, b, sb, c, k, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, A: tl.constexpr, B: tl.constexpr, PER_A: tl.constexpr,
+           PER_B: tl.constexpr, GROUP: tl.constexpr):
+    """c = a·b of small numbers with a scale for a group of them along k; b is n × k. So many numbers are in a byte of a and b."""
+    i, j, g = tl.program_id(0) * M + tl.arange(0, M), tl.arange(0, N), tl.arange(0, K // GROUP)
+    total = tl.zeros((M, N), dtype=tl.float32)
+    for s in range(0, k // K):
+        x = tl.load(a + i[:, None] * (k // PER_A) + (s * (K // PER_A) + tl.arange(0, K // PER_A))[None, :])
+        y = tl.load(b + j[None, :] * (k // PER_B) + (s * (K // PER_B) + tl.arange(0, K // PER_B))[:, None])
+        u = tl.load(sa + i[:, None] * (k // GROUP) + (s * (K // GROUP) + g)[None, :])
+        v = tl.load(sb + j[:, None] * (k // GROUP) + (s * (K // GROUP) + g)[None, :])
+        total = tl.dot_scaled(x, u, A, y, v, B, total)
+    tl.store(c + i[:, None] * N + j[None, :], total)
+
+
+@triton.jit
+def scaled_tma(a, sa, b, sb, c, k, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, A: tl.constexpr, B: tl.constexpr, PER_A: tl.constexpr,
+               PER_B: tl.constexpr, GROUP: tl.constexpr):
+    """The same by tensor copies of matrices, and of scales in the order in which tensor memory has them."""
+    at = tl.make_tensor_descriptor(a, shape=[M, k // PER_A], strides=[k // PER_A, 1], block_shape=[M, K // PER_A])
+    bt = tl.make_tensor_descriptor(b, shape=[N, k // PER_B], strides=[k // PER_B, 1], block_shape=[N, K // PER_B])
+    G: tl.constexpr = K // GROUP // 4
+    sat = tl.make_tensor_descriptor(sa, shape=[1, M // 128, k // GROUP // 4, 2, 256], strides=[M * k // GROUP, 128 * k // GROUP, 512, 256, 1],
+                                    block_shape=[1, M // 128, G, 2, 256])
+    sbt = tl.make_tensor_descriptor(sb, shape=[1, N // 128, k // GROUP // 4, 2, 256], strides=[N * k // GROUP, 128 * k // GROUP, 512, 256, 1],
+                                    block_shape=[1, N // 128, G, 2, 256])
+    total = tl.zeros((M, N), dtype=tl.float32)
+    for s in range(0, k // K):
+        x, y = at.load([0, s * (K // PER_A)]), bt.load([0, s * (K // PER_B)])
+        u = sat.load([0, 0, s * G, 0, 0]).reshape(M // 128, G, 32, 4, 4).trans(0, 3, 2, 1, 4).reshape(M, K // GROUP)
+        v = sbt.load([0, 0, s * G, 0, 0]).reshape(N // 128, G, 32, 4, 4).trans(0, 3, 2, 1, 4).reshape(N, K // GROUP)
+        total = tl.dot_scaled(x, u, A, y.T, v, B, total)
+    tl.store(c + tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :], total)
+
+
+def tile(n, k, a, b, group):
+    per = lambda t: 2 if t == "e2m1" else 1
+    return {"M": 128, "N": n, "K": k, "A": a, "B": b, "PER_A": per(a), "PER_B": per(b), "GROUP": group}
+
+
 TILE = {"M": 64, "N": 64, "K": 32, "GROUP": 2}
 
-# Name, function, types, constants, options, least compute capability.
+# Name, function, types, constants, options, least and perhaps largest compute capability.
 KERNELS = [
     ("f16", matmul, "*fp16 *fp16 *fp16 i32 i32x16 i32x16", TILE, {"num_stages": 3}, 0),
     ("f16_odd", matmul, "*fp16 *fp16 *fp32 i32 i32 i32", TILE, {"num_stages": 2}, 0),
@@ -62,4 +102,10 @@ KERNELS = [
     ("s8", matmul, "*i8 *i8 *i32 i32 i32x16 i32x16", TILE, {"num_stages": 3}, 80),
     ("int4", int4_matmul, "*fp16 *i8 *fp32 *fp32 i32x16 i32x16 i32x16", {"M": 32, "N": 32, "K": 16}, {}, 0),
     ("batched", batched, "*fp32 *fp32 *fp32", {"B": 4, "M": 16, "N": 16, "K": 16}, {}, 0),
+    ("mxfp8", scaled, "*fp8e4nv *u8 *fp8e5 *u8 *fp32 i32x16", tile(128, 128, "e4m3", "e5m2", 32), {"num_stages": 2}, 100, 100),
+    ("mixed", scaled, "*fp8e4nv *u8 *u8 *u8 *fp32 i32x16", tile(128, 128, "e4m3", "e2m1", 32), {"num_stages": 2}, 100, 100),
+    ("mxfp4", scaled, "*u8 *u8 *u8 *u8 *fp32 i32x16", tile(128, 128, "e2m1", "e2m1", 32), {"num_stages": 2}, 100, 100),
+    ("nvfp4", scaled, "*u8 *fp8e4nv *u8 *fp8e4nv *fp32 i32x16", tile(128, 128, "e2m1", "e2m1", 16), {"num_stages": 2}, 100, 100),
+    ("mxfp8_tma", scaled_tma, "*fp8e4nv *u8 *fp8e5 *u8 *fp32 i32x16", tile(128, 128, "e4m3", "e5m2", 32), {"num_stages": 2}, 100, 100),
+    ("nvfp4_tma", scaled_tma, "*u8 *fp8e4nv *u8 *fp8e4nv *fp32 i32x16", tile(128, 256, "e2m1", "e2m1", 16), {"num_stages": 2}, 100, 100),
 ]

@@ -78,6 +78,24 @@ func decoder(t ir.Type) func(uint64) float64 {
 	return func(b uint64) float64 { return float64(b) }
 }
 
+// minifloat decodes elements without infinities and NaN, of a sign, so many bits of exponent and so many of mantissa.
+func minifloat(exponent, mantissa uint) func(uint64) float64 {
+	table := make([]float64, 1<<(1+exponent+mantissa))
+	bias := 1<<(exponent-1) - 1
+	for i := range table {
+		e, m := i>>mantissa&(1<<exponent-1), float64(i&(1<<mantissa-1))/float64(int(1)<<mantissa)
+		v := math.Ldexp(m, 1-bias)
+		if e > 0 {
+			v = math.Ldexp(1+m, e-bias)
+		}
+		if i >= len(table)/2 {
+			v = -v
+		}
+		table[i] = v
+	}
+	return func(b uint64) float64 { return table[b&uint64(len(table)-1)] }
+}
+
 // decode makes numbers of the bits of elements, with the opposite sign if negate is set.
 func decode(bits []uint64, number func(uint64) float64, negate bool) []float64 {
 	v := make([]float64, len(bits))
@@ -133,7 +151,23 @@ func (p *Product) Compute(d, c, a, b []uint64) {
 
 // general computes all but f64 and single bits. Sums of integers stay far below 2^53, so float64 serves them too.
 func (p *Product) general(d, c, a, b []uint64) {
+	p.sums(d, c, decode(a[:p.M*p.K], p.decodeA, p.NegateA), decode(b[:p.N*p.K], p.decodeB, p.NegateB))
+}
+
+// ComputeScaled computes D from elements that have scales: sa by rows, sb by columns, one for each group of so many elements along k. A
+// product of two elements and their scales is exact.
+func (p *Product) ComputeScaled(d, c, a, b []uint64, sa, sb []float64, group int) {
 	fa, fb := decode(a[:p.M*p.K], p.decodeA, p.NegateA), decode(b[:p.N*p.K], p.decodeB, p.NegateB)
+	for i := range fa {
+		fa[i] *= sa[i/group]
+	}
+	for i := range fb {
+		fb[i] *= sb[i/group]
+	}
+	p.sums(d, c, fa, fb)
+}
+
+func (p *Product) sums(d, c []uint64, fa, fb []float64) {
 	for i := range p.M {
 		row := fa[i*p.K : (i+1)*p.K]
 		for j := 0; j < p.N; j += 4 { // four sums at once, as each waits for its own last one

@@ -145,6 +145,7 @@ var tritonRuns = slices.Concat([]run{
 	}},
 	attention("attention", 2, 64, 100, true, halves, toHalf), attention("attention_bf16", 2, 128, 208, false, bfloats, toBfloat),
 	descriptors("tma", 64), descriptors("tma_large", 128),
+	inPair("pair", 256), inPair("pair_halves", 128),
 	withScales("mxfp8", 128, 256, e4m3, e5m2, 32), withScales("mixed", 128, 256, e4m3, e2m1, 32), withScales("mxfp4", 128, 256, e2m1, e2m1, 32),
 	withScales("nvfp4", 128, 256, e2m1, e2m1, 16), withScales("mxfp8_tma", 128, 256, e4m3, e5m2, 32),
 	withScales("nvfp4_tma", 128, 512, e2m1, e2m1, 16),
@@ -320,5 +321,14 @@ func withScales(part string, n, k int, ta, tb minifloat, group int) run {
 		b, sb, y := matrix(n, tb)
 		c := product(m, n, k, func(i, l int) float64 { return x[i*k+l] }, func(l, j int) float64 { return y[j*k+l] })
 		return []any{in(a), in(sa), in(b), in(sb), out(c, 1e-3), int32(k)}
+	}}
+}
+
+// inPair is a matrix product by a pair of blocks, of so many rows.
+func inPair(part string, m int) run {
+	const n, k = 64, 64
+	return run{file: "tensors", part: part, kernel: "pair", least: 100, most: 100, grid: dims(2), cluster: dims(2), args: func(r *rand.Rand) []any {
+		a, b := halves(r, m*k), halves(r, k*n)
+		return []any{in(a), in(b), out(matrices(m, n, k, a, b), 1e-5)}
 	}}
 }

@@ -31,6 +31,8 @@ type monitor interface {
 	// Keys are pointers: *barrier for bar.sync, *cluster for barrier.cluster, whatever stands for an mbarrier.
 	release(w *warp, lanes uint32, key any)
 	acquire(w *warp, lanes uint32, key any)
+	// releaseFenced is release of what the lanes did before their last fence for their cluster or more.
+	releaseFenced(w *warp, lanes uint32, key any)
 	// complete says that a phase of the key is over: until the next one is, acquire gets what has been released so far. It is
 	// for keys whose waiters come at any later time; without it, acquire gets all.
 	complete(key any)

@@ -99,6 +99,16 @@ func (o *oracle) release(w *warp, lanes uint32, key any) {
 	})
 }
 
+func (o *oracle) releaseFenced(w *warp, lanes uint32, key any) {
+	o.watch.releaseFenced(w, lanes, key)
+	p := o.posts[key]
+	if p == nil || p.sealed {
+		p = &post0{}
+		o.posts[key] = p
+	}
+	each(lanes, func(l int) { p.v = joined(p.v, o.fenced[o.id(w, l)][shadow.Cluster]) })
+}
+
 func (o *oracle) acquire(w *warp, lanes uint32, key any) {
 	o.watch.acquire(w, lanes, key)
 	p := o.posts[key]

@@ -18,12 +18,7 @@ func (d *watch) release(w *warp, lanes uint32, key any) {
 	c := &w.watched.clock
 	b, ok := key.(*barrier)
 	if !ok {
-		p := d.posts[key]
-		if p == nil {
-			p = &shadow.Post{}
-			d.posts[key] = p
-		}
-		d.races.Release(p, c, lanes)
+		d.races.Release(d.post(key), c, lanes)
 		return
 	}
 	m := d.barriers[b]
@@ -37,6 +32,21 @@ func (d *watch) release(w *warp, lanes uint32, key any) {
 		open = true
 	}
 	d.races.Arrive(m, c, w.index, lanes, open)
+}
+
+func (d *watch) post(key any) *shadow.Post {
+	p := d.posts[key]
+	if p == nil {
+		p = &shadow.Post{}
+		d.posts[key] = p
+	}
+	return p
+}
+
+func (d *watch) releaseFenced(w *warp, lanes uint32, key any) {
+	if d.checks&CheckRace != 0 {
+		d.races.ReleaseFenced(d.post(key), &w.watched.clock, lanes)
+	}
 }
 
 func (d *watch) acquire(w *warp, lanes uint32, key any) {

@@ -289,6 +289,10 @@ var neighbours = sample{name: "cluster", shared: 128, grid: 4, group: 2, block: 
 		}
 	}}
 
+// fencedNeighbours arrives relaxed, after a fence.
+var fencedNeighbours = neighbours.replaced("cluster with fences and relaxed arrivals", 0, "barrier.cluster.arrive.aligned",
+	"fence.acq_rel.cluster; barrier.cluster.arrive.relaxed.aligned")
+
 // asyncCopy brings words by cp.async.
 var asyncCopy = sample{name: "cp.async", shared: 512, block: 64, ptx: `
 	cp.async.ca.shared.global [%sm], [%xi], 4;
@@ -340,7 +344,7 @@ func resetting(name, by string, want FaultKind) sample {
 
 var orderly = []sample{treeSum, shuffleSum, warpTranspose, lastBlock, lookBack, spinlock, pipeline, histogram, mailbox, chain,
 	resetting("count reset by who counted", "0", 0), resetting("count reset by who met it", "5", 0),
-	neighbours, asyncCopy, phases,
+	neighbours, fencedNeighbours, asyncCopy, phases,
 	{name: "bytes of one word", block: 128, shared: 128, ptx: `
 		mov.u32 %r1, buf; add.u32 %r1, %r1, %t;
 		st.shared.u8 [%r1], %t;
@@ -406,6 +410,9 @@ func TestRaces(t *testing.T) {
 		neighbours.replaced("cluster without its second barrier", Race,
 			"%r4;\n\tbarrier.cluster.arrive.aligned;\n\tbarrier.cluster.wait.aligned;", "%r4;"),
 		neighbours.replaced("cluster with relaxed arrivals", Race, "arrive.aligned", "arrive.relaxed.aligned"),
+		fencedNeighbours.replaced("cluster with a store after the fence", Race, "fence.acq_rel.cluster; barrier.cluster.arrive.relaxed.aligned;\n\tbarrier.cluster.wait.aligned;\n\tmov",
+			"fence.acq_rel.cluster; st.shared.u32 [%sm], %r1; barrier.cluster.arrive.relaxed.aligned;\n\tbarrier.cluster.wait.aligned;\n\tmov"),
+		fencedNeighbours.replaced("cluster with the fence of a block", Race, "fence.acq_rel.cluster", "fence.acq_rel.cta"),
 		neighbours.replaced("cluster with the block's barrier", Race,
 			"barrier.cluster.arrive.aligned;\n\tbarrier.cluster.wait.aligned;", "bar.sync 0;"),
 		asyncCopy.replaced("cp.async without barrier", Race, "bar.sync 0;", "").or(AsyncHazard),

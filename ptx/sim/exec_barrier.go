@@ -209,7 +209,11 @@ func arriveCluster(w *warp, m uint32, relaxed bool) {
 	if bad := m & (w.sync.arrived | w.sync.complete); bad != 0 {
 		w.fault(BadOperand, first(bad), 0, 0, "the thread has arrived before and not waited since")
 	}
-	if w.mon != nil && !relaxed {
+	switch {
+	case w.mon == nil:
+	case relaxed:
+		w.mon.releaseFenced(w, m, w.block.cluster)
+	default:
 		w.mon.release(w, m, w.block.cluster)
 	}
 	w.sync.arrived |= m

@@ -27,8 +27,6 @@ func compileTensorCopy(c *compiler, in *ir.Instr) (step, error) {
 		return nil, c.errorf(in, compute.ErrUnsupported, "copies of the shape %s to tensor memory are not supported", shape)
 	case in.Has("b8x16"):
 		return nil, c.errorf(in, compute.ErrUnsupported, "copies to tensor memory that unpack elements of 4 or 6 bits are not supported")
-	case !in.Has("cta_group::1"):
-		return nil, c.errorf(in, compute.ErrUnsupported, "copies of two blocks (cta_group::2) are not supported")
 	}
 	to, err := c.addr(in, &in.Args[0])
 	if err != nil {
@@ -36,7 +34,7 @@ func compileTensorCopy(c *compiler, in *ir.Instr) (step, error) {
 	}
 	desc, err := c.src(in, &in.Args[1], ir.B64)
 	op := c.memOp(in, bulkChunk, false)
-	op.space, op.async = ir.SharedSpace, true
+	op.space, op.async = ir.SharedClusterSpace, true
 	c.tracks()
 	return func(w *warp, m uint32) {
 		for ; m != 0; m &= m - 1 {
@@ -49,31 +47,42 @@ func compileTensorCopy(c *compiler, in *ir.Instr) (step, error) {
 			if addr>>16 != 0 {
 				w.fault(BadOperand, lane, 0, addr, "a copy to tensor memory from lane %d on, want 0", addr>>16)
 			}
-			a := w.area(lane, addr, lanesFrom(0, tensorLanes), s.columns)
-			w.settleTensor(lane, &a, true, true)
-			x := &tensorWork{writes: a}
+			blocks := w.pair(lane, blocksOf(in))
+			x := &tensorWork{}
+			for _, b := range blocks {
+				a := w.area(lane, b, addr, lanesFrom(0, tensorLanes), s.columns)
+				w.settleTensor(lane, &a, true, true)
+				x.writes = append(x.writes, a)
+			}
 			x.flight = &flight{w: w, lane: lane, pc: w.at, src: op, each: func(each func(piece)) {
-				d.Chunks(0, s.rows, 4*s.columns, 1, false, func(addr uint32) { each(piece{src: uint64(addr), n: bulkChunk, to: bulkChunk}) })
+				for _, b := range blocks {
+					d.Chunks(0, s.rows, 4*s.columns, 1, false, func(addr uint32) {
+						each(piece{src: ofRank(uint64(addr), uint64(b.rank)), n: bulkChunk, to: bulkChunk})
+					})
+				}
 			}}
 			w.issue(x.flight)
 			if x.flight.undef != nil {
 				w.fault(Uninitialized, lane, 0, 0, "bytes of a matrix in shared memory have never been written")
 			}
-			t := &w.block.tensor
 			x.run = func() {
-				for row := range s.rows {
-					for col := range s.columns {
-						v := uint32(load(w.block.shared.data[d.Address(row, 4*col, 1, false):], 4))
-						for i := range s.times {
-							t.set(row/s.part*s.part*s.times+i*s.part+row%s.part, a.column+col, v)
+				for i, b := range blocks {
+					for row := range s.rows {
+						for col := range s.columns {
+							v := uint32(load(b.shared.data[d.Address(row, 4*col, 1, false):], 4))
+							for j := range s.times {
+								b.tensor.set(row/s.part*s.part*s.times+j*s.part+row%s.part, x.writes[i].column+col, v)
+							}
 						}
 					}
 				}
 			}
 			w.begin(x)
-			for row := range tensorLanes {
-				for col := range s.columns {
-					t.mark(row, a.column+col)
+			for _, a := range x.writes {
+				for row := range tensorLanes {
+					for col := range s.columns {
+						a.of.mark(row, a.column+col)
+					}
 				}
 			}
 		}

@@ -15,15 +15,23 @@ import (
 // tensorRig loads a kernel for sm_100a with pointers p0, p1 … as parameters and in %a0 …, 128 threads %t, and 48 KiB of shared memory at %s,
 // of which the first 16 bytes hold an mbarrier and the address of 512 columns of tensor memory, in %tm. p is whether the thread is the first.
 func tensorRig(t testing.TB, cfg sim.Config, pointers int, code string) *rig {
+	return changedRig(t, cfg, pointers, code, strings.NewReplacer())
+}
+
+// inPairs makes a kernel one of clusters of two blocks, which use tensor memory together.
+var inPairs = strings.NewReplacer("cta_group::1", "cta_group::2", "bar.sync 0;", "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;",
+	".b64 [%s];", ".multicast::cluster.b64 [%s], %both;", "@!%first bra WAIT;", "setp.eq.and.u32 %first, %rank, 0, %first;\n@!%first bra WAIT;")
+
+func changedRig(t testing.TB, cfg sim.Config, pointers int, code string, change *strings.Replacer) *rig {
 	var b strings.Builder
 	b.WriteString(".version 8.7\n.target sm_100a\n.address_size 64\n.visible .entry k(")
 	for i := range pointers {
 		fmt.Fprintf(&b, "%s.param .u64 p%d", map[bool]string{true: ", "}[i > 0], i)
 	}
 	b.WriteString(`) {
-	.reg .b32 %t, %s, %tm, %r<200>, %quarter; .reg .b64 %a<8>, %d<20>; .reg .pred %first, %p<4>;
+	.reg .b32 %t, %rank, %s, %tm, %r<200>, %quarter; .reg .b64 %a<8>, %d<20>; .reg .pred %first, %p<4>; .reg .b16 %both;
 	.shared .align 1024 .b8 sm[49152];
-	mov.u32 %t, %tid.x; mov.u32 %s, sm;
+	mov.b16 %both, 3; mov.u32 %t, %tid.x; mov.u32 %rank, %cluster_ctarank; mov.u32 %s, sm;
 	setp.eq.u32 %first, %t, 0;
 `)
 	for i := range pointers {
@@ -48,7 +56,7 @@ func tensorRig(t testing.TB, cfg sim.Config, pointers int, code string) *rig {
 }
 `)
 	r := &rig{t: t, gpu: sim.New(cfg)}
-	m, err := r.gpu.Load(module(t, b.String()))
+	m, err := r.gpu.Load(module(t, change.Replace(b.String())))
 	require.NoError(t, err)
 	r.k, err = m.Kernel("k")
 	require.NoError(t, err)
@@ -122,6 +130,8 @@ type tensorForm struct {
 	a, b, d    uint32 // their numbers in the descriptor
 	more       uint32 // of the descriptor
 	scales     string // what brings scales to tensor memory, those of A to column 256 and of B to 264, of the second part 16 columns later
+	pair       bool   // two blocks
+	inMemory   bool   // A is in tensor memory, from column 400 on
 	second     int    // what the second part has more in its descriptor
 }
 
@@ -136,9 +146,22 @@ func rowsOf(src []byte, rows, bytes int) []byte {
 	return out
 }
 
-// kernel adds the products of two parts of A and B along k, with A in shared memory at 1024 and B at 33792, and stores D to p2.
+// halves is how many rows of A, columns of B and columns of D a block has.
+func (f *tensorForm) halves() (rows, columns, of int) {
+	switch {
+	case !f.pair:
+		return f.m, f.n, f.n
+	case f.m == 128:
+		return 64, f.n / 2, f.n / 2
+	}
+	return f.m / 2, f.n / 2, f.n
+}
+
+// kernel adds the products of two parts of A and B along k, with A in shared memory at 1024 and B at 33792, and stores the lanes of D to p2.
+// Parameters are those of each block, one after the other.
 func (f *tensorForm) kernel() string {
 	part := 32 // bytes along k
+	rows, columns, of := f.halves()
 	matrix := func(reg string, at, rows, step int) string {
 		desc := uint64(rows*16>>4)<<16 | uint64(128>>4)<<32 | 1<<46
 		return fmt.Sprintf("add.u32 %%r0, %%s, %d; shr.u32 %%r0, %%r0, 4; cvt.u64.u32 %s, %%r0; or.b64 %s, %s, %d;\n", at+step*rows*part, reg, reg,
@@ -146,11 +169,17 @@ func (f *tensorForm) kernel() string {
 	}
 	idesc := f.d<<4 | f.a<<7 | f.b<<10 | uint32(f.n/8)<<17 | uint32(f.m/16)<<24 | f.more
 	product := func(part int, enable string) string {
-		if f.scales == "" {
-			return "tcgen05.mma.cta_group::1.kind::" + f.kind + " [%tm], %d1, %d2, %r10, " + enable + ";\n"
+		a := "%d1"
+		if f.inMemory {
+			a = fmt.Sprintf("[%%tm+%d]", 400+8*part)
 		}
-		return fmt.Sprintf("add.u32 %%r11, %%r10, %d; tcgen05.mma.cta_group::1.kind::%s [%%tm], %%d1, %%d2, %%r11, [%%tm+%d], [%%tm+%d], %s;\n",
-			part*f.second, f.kind, 256+16*part, 264+16*part, enable)
+		more := ""
+		if f.scales != "" {
+			more = fmt.Sprintf("[%%tm+%d], [%%tm+%d], ", 256+16*part, 264+16*part)
+		}
+		return matrix("%d1", 1024, rows, part) + matrix("%d2", 33792, columns, part) +
+			fmt.Sprintf("add.u32 %%r11, %%r10, %d; tcgen05.mma.cta_group::1.kind::%s [%%tm], %s, %%d2, %%r11, %s%s;\n",
+				part*f.second, f.kind, a, more, enable)
 	}
 	copied := func(from, to, n int) string {
 		return fmt.Sprintf(`
@@ -166,14 +195,25 @@ COPY%[1]d:
 DONE%[1]d:
 `, from, to, n)
 	}
-	code := copied(0, 1024, f.m*2*part) + copied(1, 33792, f.n*2*part) + f.scales + `
+	code := ""
+	for i, n := range []int{rows * 2 * part, columns * 2 * part, 128 * 4 * of, 128 * 32 * 4} {
+		if i < 3 || f.scales != "" {
+			code += fmt.Sprintf("mad.wide.u32 %%a%d, %%rank, %d, %%a%d;\n", i, n, i)
+		}
+	}
+	if f.inMemory {
+		code += fmt.Sprintf("rem.u32 %%r0, %%t, %d; mad.wide.u32 %%d0, %%r0, 64, %%a0;\n", rows) + each(16, "ld.global.b32 %r{}, [%d0+{4}];\n") +
+			"add.u32 %r32, %quarter, 400; tcgen05.st.sync.aligned.32x32b.x16.b32 [%r32], " + list("%r", 0, 16) + ";\ntcgen05.wait::st.sync.aligned;\n"
+	} else {
+		code += copied(0, 1024, rows*2*part)
+	}
+	code += copied(1, 33792, columns*2*part) + f.scales + `
 	fence.proxy.async.shared::cta;
 	bar.sync 0;
 	@!%first bra WAIT;
 	mov.b32 %r10, ` + fmt.Sprint(int32(idesc)) + `;
 	setp.ne.u32 %p2, %t, 0;
-` + matrix("%d1", 1024, f.m, 0) + matrix("%d2", 33792, f.n, 0) + product(0, "%p2") +
-		matrix("%d1", 1024, f.m, 1) + matrix("%d2", 33792, f.n, 1) + product(1, "!%p2") + `
+` + product(0, "%p2") + product(1, "!%p2") + `
 	cvt.u64.u32 %d3, %s;
 	tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%d3];
 WAIT:
@@ -181,9 +221,9 @@ WAIT:
 	@!%p1 bra WAIT;
 	tcgen05.fence::after_thread_sync;
 `
-	for col := 0; col < f.n; col += 8 {
+	for col := 0; col < of; col += 8 {
 		code += fmt.Sprintf("tcgen05.ld.sync.aligned.32x32b.x8.b32 %s, [%%quarter+%d];\ntcgen05.wait::ld.sync.aligned;\n", list("%r", 20, 8), col) +
-			fmt.Sprintf("mad.wide.u32 %%d0, %%t, %d, %%a2;\n", 4*f.n)
+			fmt.Sprintf("mad.wide.u32 %%d0, %%t, %d, %%a2;\n", 4*of)
 		for i := range 8 {
 			code += fmt.Sprintf("st.global.b32 [%%d0+%d], %%r%d;\n", 4*(col+i), 20+i)
 		}

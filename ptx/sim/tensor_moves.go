@@ -107,7 +107,7 @@ func (v *tensorMove) area(w *warp) (a tensorArea, lane, column int) {
 	if lane < quarter || lane+v.lanes > quarter+warpSize || (lane-quarter)%16 != 0 {
 		w.fault(BadOperand, 0, 0, addr, "warp %d accesses lanes from %d on, it has those from %d to %d", w.index, lane, quarter, quarter+warpSize-1)
 	}
-	return w.area(0, addr+uint64(v.first), lanesFrom(lane, v.lanes), v.most-v.first+1), lane, column
+	return w.area(0, w.block, addr+uint64(v.first), lanesFrom(lane, v.lanes), v.most-v.first+1), lane, column
 }
 
 func compileTensorLoad(c *compiler, in *ir.Instr) (step, error) {

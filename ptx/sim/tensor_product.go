@@ -2,6 +2,8 @@ package sim
 
 import (
 	"fmt"
+	"math/bits"
+	"slices"
 	"strings"
 
 	"github.com/wavelane/wavelane/compute"
@@ -13,6 +15,7 @@ import (
 type tensorProduct struct {
 	kind           string
 	group          int // elements to a scale; 0: without scales
+	blocks         int
 	d, a           address
 	descA          ref // where A is in shared memory
 	shared         bool
@@ -35,16 +38,13 @@ var tensorGroups = map[string]map[ir.Mod]int{
 // descriptor, [scales of A], [scales of B], enable-input-d.
 func compileTensorProduct(c *compiler, in *ir.Instr) (step, error) {
 	n := len(in.Args)
-	if !in.Has("cta_group::1") {
-		return nil, c.errorf(in, compute.ErrUnsupported, "products of two blocks (cta_group::2) are not supported")
-	}
 	if n < 5 || n > 7 {
 		return nil, c.unsupported(in)
 	}
 	if in.Args[n-1].Kind == ir.IntOperand {
 		return nil, c.errorf(in, compute.ErrUnsupported, "a scale of D (scale-input-d) is not supported")
 	}
-	f := &tensorProduct{descA: none}
+	f := &tensorProduct{descA: none, blocks: blocksOf(in)}
 	for _, m := range in.Mods {
 		if kind, ok := strings.CutPrefix(string(m), "kind::"); ok {
 			f.kind = kind
@@ -86,8 +86,8 @@ func compileTensorProduct(c *compiler, in *ir.Instr) (step, error) {
 		if f.masked, err = c.list(in, &in.Args[4], ir.B32); err != nil {
 			return nil, err
 		}
-		if len(f.masked) != tensorLanes/32 {
-			return nil, c.errorf(in, compute.ErrArgument, "%d registers for the lanes that are not written, want %d", len(f.masked), tensorLanes/32)
+		if want := f.blocks * tensorLanes / 32; len(f.masked) != want {
+			return nil, c.errorf(in, compute.ErrArgument, "%d registers for the lanes that are not written, want %d", len(f.masked), want)
 		}
 	}
 	f.not = in.Args[n-1].Not
@@ -95,7 +95,7 @@ func compileTensorProduct(c *compiler, in *ir.Instr) (step, error) {
 		return nil, err
 	}
 	f.op = c.memOp(in, bulkChunk, false)
-	f.op.space, f.op.async = ir.SharedSpace, true
+	f.op.space, f.op.async = ir.SharedClusterSpace, true
 	c.tracks()
 	return func(w *warp, m uint32) {
 		for ; m != 0; m &= m - 1 {
@@ -114,20 +114,22 @@ func (f *tensorProduct) descriptor(w *warp, lane int, r ref, what string) tensor
 }
 
 func (f *tensorProduct) issue(w *warp, lane int) {
-	form, err := tensorcore.DecodeInstruction(f.kind, f.group, uint32(w.get(f.desc, lane)))
+	form, err := tensorcore.DecodeInstruction(f.kind, f.blocks, f.group, uint32(w.get(f.desc, lane)))
 	if err != nil {
 		w.fault(BadOperand, lane, 0, 0, "%v", err)
 	}
 	p := form.Product
+	blocks := w.pair(lane, f.blocks)
+	rows, columns := p.M/f.blocks, p.N/f.blocks // of A and B that a block has
 	adds := w.get(f.enable, lane)&1 == 1 != f.not
-	var keep [tensorLanes / 32]uint32
+	keep := make([]uint32, f.blocks*tensorLanes/32)
 	for i, r := range f.masked {
 		keep[i] = uint32(w.get(r, lane))
 	}
-	d, rowD := w.rows(lane, f.d.of(w, lane), p.M, p.N)
-	x := &tensorWork{writes: d}
+	d := w.matrix(lane, blocks, f.d.of(w, lane), p.M, p.N, false)
+	x := &tensorWork{writes: d.areas}
 	var da tensorcore.Descriptor
-	aColumn, rowA := 0, rowD
+	var a *tensorMatrix
 	if f.shared {
 		da = f.descriptor(w, lane, f.descA, "A")
 	} else {
@@ -135,122 +137,135 @@ func (f *tensorProduct) issue(w *warp, lane int) {
 			w.fault(BadOperand, lane, 0, 0, "A in tensor memory, of elements of %d bits that take %d each: the software GPU does not read them",
 				form.A.Bits, per)
 		}
-		var a tensorArea
-		a, rowA = w.rows(lane, f.a.of(w, lane), p.M, p.K*form.A.Bits/32)
-		x.reads, aColumn = []tensorArea{a}, a.column
-		w.settleTensor(lane, &a, false, true)
-		w.valued(lane, &a, "A")
+		a = w.matrix(lane, blocks, f.a.of(w, lane), p.M, p.K*form.A.Bits/32, true)
+		x.reads = slices.Clone(a.areas)
+		w.settled(lane, a.areas, false, "A")
 	}
 	db := f.descriptor(w, lane, f.descB, "B")
-	w.settleTensor(lane, &d, true, true)
+	what := ""
 	if adds {
-		w.valued(lane, &d, "D, which the product is added to,")
+		what = "D, which the product is added to,"
 	}
+	w.settled(lane, d.areas, true, what)
 	var sa, sb func() []float64
 	if form.Scales != nil {
-		sa = f.scales(w, lane, x, f.scaleA.of(w, lane), p.M, form.Scales.FirstA, form, "A")
-		sb = f.scales(w, lane, x, f.scaleB.of(w, lane), p.N, form.Scales.FirstB, form, "B")
+		sa = f.scales(w, lane, x, blocks, f.scaleA.of(w, lane), rows, form.Scales.FirstA, form, "A")
+		sb = f.scales(w, lane, x, blocks, f.scaleB.of(w, lane), p.N, form.Scales.FirstB, form, "B")
 	}
 	x.flight = &flight{w: w, lane: lane, pc: w.at, src: f.op, each: func(each func(piece)) {
-		chunk := func(addr uint32, bytes int) { each(piece{src: uint64(addr), n: bytes, to: bytes}) }
-		if f.shared {
-			form.A.Chunks(&da, p.M, p.K, form.TransA, chunk)
+		for _, b := range blocks {
+			chunk := func(addr uint32, bytes int) {
+				each(piece{src: ofRank(uint64(addr), uint64(b.rank)), n: bytes, to: bytes})
+			}
+			if f.shared {
+				form.A.Chunks(&da, rows, p.K, form.TransA, chunk)
+			}
+			form.B.Chunks(&db, columns, p.K, form.TransB, chunk)
 		}
-		form.B.Chunks(&db, p.N, p.K, form.TransB, chunk)
 	}}
 	w.issue(x.flight)
 	if x.flight.undef != nil {
 		w.fault(Uninitialized, lane, 0, 0, "bytes of a matrix in shared memory have never been written")
 	}
-	t := &w.block.tensor
-	x.run = func() {
-		a, b, sum := make([]uint64, p.M*p.K), make([]uint64, p.N*p.K), make([]uint64, p.M*p.N)
-		mem := w.block.shared.data
-		if f.shared {
-			form.A.Read(&da, mem, a, p.M, p.K, form.TransA)
-		} else {
-			size := form.A.Bits
-			per := 32 / size
-			for row := range p.M {
-				for k := range p.K {
-					word := t.get(rowA(row), aColumn+k/per)
-					a[row*p.K+k] = uint64(word) >> (k % per * size) & (1<<size - 1)
-				}
-			}
-		}
-		form.B.Read(&db, mem, b, p.N, p.K, form.TransB)
-		if adds {
-			for i := range sum {
-				sum[i] = uint64(t.get(rowD(i/p.N), d.column+i%p.N))
-			}
-		}
-		if form.Scales != nil {
-			p.ComputeScaled(sum, sum, a, b, sa(), sb(), form.Scales.Group)
-		} else {
-			p.Compute(sum, sum, a, b)
-		}
-		for i, v := range sum {
-			if row := rowD(i / p.N); keep[row/32]>>(row%32)&1 == 0 {
-				t.set(row, d.column+i%p.N, uint32(v))
+	pc := w.at
+	each := func(do func(i, block int, c tensorCell)) { // all elements of D that are written
+		for i := range p.M * p.N {
+			if block, c := d.at(i/p.N, i%p.N); keep[block*tensorLanes/32+c.lane/32]>>(c.lane%32)&1 == 0 {
+				do(i, block, c)
 			}
 		}
 	}
+	x.run = func() {
+		va, vb, sum := make([]uint64, p.M*p.K), make([]uint64, p.N*p.K), make([]uint64, p.M*p.N)
+		for i, b := range blocks {
+			if f.shared {
+				form.A.Read(&da, b.shared.data, va[i*rows*p.K:], rows, p.K, form.TransA)
+			}
+			form.B.Read(&db, b.shared.data, vb[i*columns*p.K:], columns, p.K, form.TransB)
+		}
+		if !f.shared {
+			w.from(pc, func() { a.read(w, lane, va, p.M, p.K, form.A.Bits) })
+		}
+		if adds {
+			for i := range sum {
+				block, c := d.at(i/p.N, i%p.N)
+				sum[i] = uint64(blocks[block].tensor.get(c.lane, c.column))
+			}
+		}
+		if form.Scales != nil {
+			p.ComputeScaled(sum, sum, va, vb, sa(), sb(), form.Scales.Group)
+		} else {
+			p.Compute(sum, sum, va, vb)
+		}
+		each(func(i, block int, c tensorCell) { blocks[block].tensor.set(c.lane, c.column, uint32(sum[i])) })
+	}
 	w.begin(x)
 	// What reads D has to wait; that it has a value is known now, for products that follow.
-	for i := range p.M * p.N {
-		if row := rowD(i / p.N); keep[row/32]>>(row%32)&1 == 0 {
-			t.mark(row, d.column+i%p.N)
+	each(func(_, block int, c tensorCell) { blocks[block].tensor.mark(c.lane, c.column) })
+}
+
+// settled looks whether a product may read areas, or write them, and, if what says what they are, whether all have a value.
+func (w *warp) settled(lane int, areas []tensorArea, write bool, what string) {
+	for i := range areas {
+		w.settleTensor(lane, &areas[i], write, true)
+		if what != "" {
+			w.valued(lane, &areas[i], what)
 		}
 	}
 }
 
 // scales notes that a product reads the scales of rows of A or columns of B, and returns what reads them: in neighbouring bytes of a column,
-// 32 rows in as many lanes and the next 32 in the next column. All four quarters of tensor memory have to hold the same.
-func (f *tensorProduct) scales(w *warp, lane int, x *tensorWork, addr uint64, rows, firstByte int, form *tensorcore.Instruction,
-	what string,
+// 32 rows in as many lanes and the next 32 in the next column. All four quarters of tensor memory have to hold the same. Of a pair of blocks
+// each has those of its own rows of A, and of all columns of B.
+func (f *tensorProduct) scales(w *warp, lane int, x *tensorWork, blocks []*block, addr uint64, rows, firstByte int,
+	form *tensorcore.Instruction, what string,
 ) func() []float64 {
 	const quarters = tensorLanes / warpSize
 	if addr>>16 != 0 {
 		w.fault(BadOperand, lane, 0, addr, "the scales of %s in tensor memory from lane %d on, want 0", what, addr>>16)
 	}
-	column := 0
-	for row := 0; row < rows; row += warpSize {
-		var a tensorArea
-		for q := range quarters {
-			a.lanes[q] = lanesFrom(0, min(warpSize, rows-row))[0]
+	for _, b := range blocks {
+		for row := 0; row < rows; row += warpSize {
+			var lanes [quarters]uint32
+			for q := range lanes {
+				lanes[q] = lanesFrom(0, min(warpSize, rows-row))[0]
+			}
+			a := w.area(lane, b, addr+uint64(row/warpSize), lanes, 1)
+			w.settleTensor(lane, &a, false, true)
+			w.valued(lane, &a, "a column of scales of "+what)
+			x.reads = append(x.reads, a)
 		}
-		a = w.area(lane, addr+uint64(row/warpSize), a.lanes, 1)
-		if row == 0 {
-			column = a.column
-		}
-		w.settleTensor(lane, &a, false, true)
-		w.valued(lane, &a, "a column of scales of "+what)
-		x.reads = append(x.reads, a)
 	}
 	pc := w.at
+	wrong := func(format string, args ...any) {
+		w.from(pc, func() { w.fault(BadOperand, lane, 0, addr, format, args...) })
+	}
 	return func() []float64 {
-		t := &w.block.tensor
 		count := form.K / form.Scales.Group
-		list := make([]float64, 0, rows*count)
-		for row := range rows {
-			word := t.get(row%warpSize, column+row/warpSize)
-			for q := 1; q < quarters; q++ {
-				if o := t.get(row%warpSize+q*warpSize, column+row/warpSize); o != word {
-					w.from(pc, func() {
-						w.fault(BadOperand, lane, 0, addr, "the scales of row %d of %s are 0x%08x in one quarter of tensor memory and 0x%08x in another",
-							row, what, word, o)
-					})
+		var list []float64
+		of := blocks
+		if what == "B" {
+			of = blocks[:1]
+		}
+		for _, b := range of {
+			for row := range rows {
+				at, column := row%warpSize, int(addr)+row/warpSize
+				word := b.tensor.get(at, column)
+				for i := range count {
+					bits := uint8(word >> (8 * (firstByte + i)))
+					v, ok := form.Scales.Number(bits)
+					if !ok {
+						wrong("the scale 0x%02x of row %d of %s has a sign", bits, row, what)
+					}
+					list = append(list, v)
 				}
-			}
-			for i := range count {
-				b := uint8(word >> (8 * (firstByte + i)))
-				v, ok := form.Scales.Number(b)
-				if !ok {
-					w.from(pc, func() {
-						w.fault(BadOperand, lane, 0, addr, "the scale 0x%02x of row %d of %s has a sign", b, row, what)
-					})
+				for _, copies := range blocks {
+					for q := range quarters {
+						if o := copies.tensor.get(at+q*warpSize, column); o != word && (what == "B" || copies == b) {
+							wrong("the scales of row %d of %s are 0x%08x in one quarter of tensor memory and 0x%08x in another", row, what, word, o)
+						}
+					}
 				}
-				list = append(list, v)
 			}
 		}
 		return list
@@ -261,6 +276,11 @@ func (f *tensorProduct) scales(w *warp, lane int, x *tensorWork, addr uint64, ro
 func (w *warp) begin(x *tensorWork) {
 	t := &w.block.tensor
 	t.work = append(t.work, x)
+	for _, a := range slices.Concat(x.reads, x.writes) {
+		if !slices.Contains(a.of.work, x) {
+			a.of.work = append(a.of.work, x)
+		}
+	}
 	w.async.tie(w, []*flight{x.flight})
 	if rng := w.work.rng; rng != nil && rng.IntN(2) == 0 {
 		w.block.cluster.later(w.block.cluster.delay(), func() { t.execute(x) })
@@ -277,7 +297,7 @@ func (w *warp) valued(lane int, a *tensorArea, what string) {
 	if w.mon == nil || w.block.grid.gpu.cfg.Checks&CheckInit == 0 {
 		return
 	}
-	if missing := w.block.tensor.missing(a); missing != [tensorLanes / 32]uint32{} {
+	if missing := a.of.missing(a); missing != [tensorLanes / 32]uint32{} {
 		w.fault(Uninitialized, lane, 0, uint64(a.column), "%s is tensor memory that nobody has written, in lanes %s", what, setOfLanes(missing))
 	}
 }
@@ -286,34 +306,92 @@ func setOfLanes(set [tensorLanes / 32]uint32) string {
 	return fmt.Sprintf("%08x:%08x:%08x:%08x", set[3], set[2], set[1], set[0])
 }
 
-// rows is the area of a matrix of m rows, D or A, at an address, and the lane of each row: with 64 rows each quarter of tensor memory has 16
-// of them, in its lower or upper half.
-func (w *warp) rows(lane int, addr uint64, m, columns int) (tensorArea, func(row int) int) {
-	first := int(addr >> 16 & 0xffff)
-	at := func(row int) int { return row }
-	if m == 64 {
-		at = func(row int) int { return first + row/16*32 + row%16 }
-	}
-	if first != 0 && (m != 64 || first != 16) {
-		w.fault(BadOperand, lane, 0, addr, "a matrix of %d rows in tensor memory from lane %d on", m, first)
-	}
-	var set [tensorLanes / 32]uint32
-	for row := range m {
-		set[at(row)/32] |= 1 << (at(row) % 32)
-	}
-	return w.area(lane, addr, set, columns), at
+// tensorMatrix is where A or D lies in the tensor memory of a block, or of two.
+type tensorMatrix struct {
+	areas  []tensorArea // by block
+	at     func(row, col int) (block int, c tensorCell)
+	copied bool // lanes 64 to 127 hold the same as the others
 }
 
-// compileTensorCommit compiles tcgen05.commit: the mbarrier counts an arrival when all that the thread has issued is complete.
-func compileTensorCommit(c *compiler, in *ir.Instr) (step, error) {
-	if !in.Has("cta_group::1") || in.Has("multicast::cluster") {
-		return nil, c.unsupported(in)
+// matrix is a matrix of m rows at an address. A block that has 64 rows alone holds 16 of them in each quarter of tensor memory, in its lower
+// or upper half. One of a pair holds the left half of D in lanes 0 to 63 and the right one in the others, or A in both.
+func (w *warp) matrix(lane int, blocks []*block, addr uint64, m, columns int, a bool) *tensorMatrix {
+	from, column := int(addr>>16&0xffff), int(addr&0xffff)
+	rows := m / len(blocks)
+	x, lanes := &tensorMatrix{copied: a && rows == 64 && len(blocks) == 2}, lanesFrom(0, tensorLanes)
+	x.at = func(row, col int) (int, tensorCell) { return row / rows, tensorCell{row % rows, column + col} }
+	scattered := rows == 64 && len(blocks) == 1
+	switch {
+	case scattered:
+		x.at = func(row, col int) (int, tensorCell) { return 0, tensorCell{from + row/16*32 + row%16, column + col} }
+		for q := range lanes {
+			lanes[q] = 0xffff << from
+		}
+	case rows == 64 && !a:
+		columns /= 2
+		x.at = func(row, col int) (int, tensorCell) {
+			return row / rows, tensorCell{row%rows + col/columns*rows, column + col%columns}
+		}
 	}
+	if from != 0 && (!scattered || from != 16) {
+		w.fault(BadOperand, lane, 0, addr, "a matrix of %d rows in tensor memory from lane %d on", m, from)
+	}
+	for _, b := range blocks {
+		x.areas = append(x.areas, w.area(lane, b, addr, lanes, columns))
+	}
+	return x
+}
+
+// read reads the elements of A, of so many bits.
+func (x *tensorMatrix) read(w *warp, lane int, dst []uint64, m, k, size int) {
+	per := 32 / size
+	for row := range m {
+		for i := range k {
+			block, c := x.at(row, i/per)
+			t := x.areas[block].of
+			word := t.get(c.lane, c.column)
+			if x.copied && t.get(c.lane+tensorLanes/2, c.column) != word {
+				w.fault(BadOperand, lane, 0, uint64(c.column), "row %d of A is not the same in lanes %d and %d of tensor memory", row, c.lane,
+					c.lane+tensorLanes/2)
+			}
+			dst[row*k+i] = uint64(word) >> (i % per * size) & (1<<size - 1)
+		}
+	}
+}
+
+// compileTensorCommit compiles tcgen05.commit: the mbarrier counts an arrival when all that the thread has issued is complete, or the
+// mbarriers at the same place in the blocks of a mask.
+func compileTensorCommit(c *compiler, in *ir.Instr) (step, error) {
 	b, err := c.mbarrierOperand(in, 0)
+	if err != nil {
+		return nil, err
+	}
+	mask := none
+	if in.Has("multicast::cluster") {
+		b.op.space = ir.SharedClusterSpace
+		if mask, err = c.arg(in, 1, ir.B16); err != nil {
+			return nil, err
+		}
+	}
 	return func(w *warp, m uint32) {
 		for ; m != 0; m &= m - 1 {
 			lane := first(m)
-			o := b.find(w, lane)
+			w.pair(lane, blocksOf(in))
+			var all []*mbarrierObject
+			if mask == none {
+				all = append(all, b.find(w, lane))
+			} else {
+				addr, blocks := b.addr.of(w, lane), w.block.cluster.blocks
+				ranks := w.get(mask, lane) & 0xffff
+				if ranks == 0 || ranks>>len(blocks) != 0 {
+					w.fault(BadOperand, lane, 0, 0, "multicast to blocks %#x of a cluster of %d", ranks, len(blocks))
+				}
+				for ; ranks != 0; ranks &= ranks - 1 {
+					at := ofRank(addr, uint64(bits.TrailingZeros64(ranks)))
+					s, off := w.locate(lane, b.op, at)
+					all = append(all, w.mbarrier(lane, b.op, at, place{s, off}))
+				}
+			}
 			t := &w.block.tensor
 			var mine []*flight
 			var last *tensorWork
@@ -328,8 +406,12 @@ func compileTensorCommit(c *compiler, in *ir.Instr) (step, error) {
 				if last != nil {
 					t.execute(last)
 				}
-				w.from(pc, func() { o.complete(w, lane, mine, func() (bool, error) { return o.Arrive(1, false) }) })
+				w.from(pc, func() {
+					for _, o := range all {
+						o.complete(w, lane, mine, func() (bool, error) { return o.Arrive(1, false) })
+					}
+				})
 			})
 		}
-	}, err
+	}, nil
 }

@@ -58,7 +58,7 @@ var storesScales = "mad.wide.u32 %d0, %t, 128, %a3;\n" + each(32, "ld.global.b32
 // scaledCase is a product of elements with scales.
 type scaledCase struct {
 	kind       string
-	n          int
+	m, n       int // 256 rows are those of a pair of blocks
 	a, b       miniature
 	per, group int // elements in 16 bytes, and to a scale
 	powers     bool
@@ -66,10 +66,9 @@ type scaledCase struct {
 
 // form is the case's product, its inputs for the parameters p0, p1 and p3, and what comes out.
 func (c *scaledCase) form(rng *rand.Rand) (f tensorForm, a, b, scales []byte, want, size []float64) {
-	const m = 128
-	k := 4 * c.per
+	m, k, blocks := c.m, 4*c.per, c.m/128
 	count := k / 2 / c.group // of a part
-	f = tensorForm{kind: c.kind, m: m, n: c.n, td: ir.F32, a: c.a.number, b: c.b.number, scales: storesScales}
+	f = tensorForm{kind: c.kind, m: m, n: c.n, pair: blocks == 2, td: ir.F32, a: c.a.number, b: c.b.number, scales: storesScales}
 	if c.per == 32 {
 		f.a, f.b = 1, 1
 	}
@@ -80,7 +79,7 @@ func (c *scaledCase) form(rng *rand.Rand) (f tensorForm, a, b, scales []byte, wa
 	f.second = first<<29 | first<<4
 	a, va := c.a.matrix(rng, m, k, c.per)
 	b, vb := c.b.matrix(rng, c.n, k, c.per)
-	scales = make([]byte, 128*32*4)
+	scales = make([]byte, blocks*128*32*4)
 	scale := func(values []float64, rows, column int) {
 		for row := range rows {
 			for g := range 2 * count {
@@ -93,8 +92,14 @@ func (c *scaledCase) form(rng *rand.Rand) (f tensorForm, a, b, scales []byte, wa
 					values[row*k+g*c.group+i] *= v
 				}
 				part := g / count
-				for quarter := range 4 {
-					scales[((quarter*32+row%32)*32+column+16*part+row/32)*4+part*first+g%count] = byte(b)
+				for quarter := range 4 * blocks {
+					at := row
+					if column == 0 && rows > 128 { // a block has its own rows only
+						if at = row % 128; quarter/4 != row/128 {
+							continue
+						}
+					}
+					scales[((quarter*32+at%32)*32+column+16*part+at/32)*4+part*first+g%count] = byte(b)
 				}
 			}
 		}
@@ -108,9 +113,9 @@ func (c *scaledCase) form(rng *rand.Rand) (f tensorForm, a, b, scales []byte, wa
 func TestTensorScaled(t *testing.T) {
 	rng := ptxtest.Random(t)
 	for _, c := range []scaledCase{
-		{"mxf8f6f4.block_scale.scale_vec::1X", 40, e4m3, e5m2, 16, 32, true}, {"mxf8f6f4.block_scale.scale_vec::1X", 16, e3m2, e2m1, 16, 32, true},
-		{"mxf8f6f4.block_scale.scale_vec::1X", 8, e2m3, e3m2, 16, 32, true}, {"mxf4.block_scale.scale_vec::2X", 72, e2m1, e2m1, 32, 32, true},
-		{"mxf4nvf4.block_scale.scale_vec::2X", 24, e2m1, e2m1, 32, 32, true}, {"mxf4nvf4.block_scale.scale_vec::4X", 48, e2m1, e2m1, 32, 16, false},
+		{"mxf8f6f4.block_scale.scale_vec::1X", 128, 40, e4m3, e5m2, 16, 32, true}, {"mxf8f6f4.block_scale.scale_vec::1X", 128, 16, e3m2, e2m1, 16, 32, true},
+		{"mxf8f6f4.block_scale.scale_vec::1X", 128, 8, e2m3, e3m2, 16, 32, true}, {"mxf4.block_scale.scale_vec::2X", 128, 72, e2m1, e2m1, 32, 32, true},
+		{"mxf4nvf4.block_scale.scale_vec::2X", 128, 24, e2m1, e2m1, 32, 32, true}, {"mxf4nvf4.block_scale.scale_vec::4X", 128, 48, e2m1, e2m1, 32, 16, false},
 	} {
 		f, a, b, scales, want, size := c.form(rng)
 		for _, cfg := range checkedSeeds(1) {
@@ -133,7 +138,7 @@ func TestTensorScaled(t *testing.T) {
 
 func TestTensorScaledFaults(t *testing.T) {
 	rng := ptxtest.Random(t)
-	c := scaledCase{"mxf4nvf4.block_scale.scale_vec::4X", 16, e2m1, e2m1, 32, 16, false}
+	c := scaledCase{"mxf4nvf4.block_scale.scale_vec::4X", 128, 16, e2m1, e2m1, 32, 16, false}
 	run := func(change func(f *tensorForm, scales []byte)) *sim.Fault {
 		f, a, b, scales, _, _ := c.form(rng)
 		change(&f, scales)

@@ -18,6 +18,7 @@ import tempfile
 import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
+from triton.experimental.gluon._runtime import GluonASTSource
 
 
 def compile(function, types, constants, options, capability):
@@ -29,7 +30,8 @@ def compile(function, types, constants, options, capability):
             attributes[(function.arg_names.index(name),)] = [["tt.divisibility", 16]]
         signature[name] = kind.removesuffix("x16")
     signature = {p: signature.get(p, "constexpr") for p in function.arg_names}
-    source = ASTSource(function, signature=signature, constexprs=constants, attrs=attributes)
+    kind = GluonASTSource if function.is_gluon() else ASTSource
+    source = kind(function, signature=signature, constexprs=constants, attrs=attributes)
     return triton.compile(source, target=GPUTarget("cuda", capability, 32), options=options)
 
 

@@ -82,6 +82,16 @@ type Post struct {
 // Release hands what lanes know, and did, to those who acquire from p afterwards.
 func (d *Races) Release(p *Post, w *Warp, lanes uint32) { p.open = d.join(d.publish(w, lanes), p.open) }
 
+// ReleaseFenced hands what lanes knew, and did, before their last fence for their cluster or more: those who hand it arrive relaxed.
+func (d *Races) ReleaseFenced(p *Post, w *Warp, lanes uint32) {
+	for ; lanes != 0 && w.fences != nil; lanes &= lanes - 1 {
+		lane := bits.TrailingZeros32(lanes)
+		if s := w.fences[lane].released[Cluster-1]; s.v != nil {
+			p.open = d.join(d.view(s, w.id*warpSize+uint32(lane)), p.open)
+		}
+	}
+}
+
 // Acquire lets lanes know what has been released: in the last complete phase if there was one, else all.
 func (d *Races) Acquire(p *Post, w *Warp, lanes uint32) {
 	if p.phases {

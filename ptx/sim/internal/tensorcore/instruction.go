@@ -84,9 +84,10 @@ var (
 	}
 )
 
-// DecodeInstruction decodes the descriptor of a product of a kind such as "f16", with so many elements to a scale, 0 without scales. It is
-// an error if it describes none that there is, or one that is not here: of sparse matrices.
-func DecodeInstruction(kind string, group int, d uint32) (*Instruction, error) {
+// DecodeInstruction decodes the descriptor of a product of a kind such as "f16" by one block or two, with so many elements to a scale, 0
+// without scales. It is an error if it describes none that there is, or one that is not here: of sparse matrices, and with scales one of 128
+// rows by two blocks.
+func DecodeInstruction(kind string, blocks, group int, d uint32) (*Instruction, error) {
 	field := func(at, n uint) uint32 { return d >> at & (1<<n - 1) }
 	wrong := func(format string, args ...any) (*Instruction, error) {
 		return nil, fmt.Errorf("instruction descriptor 0x%08x of kind %s: %s: %w", d, kind, fmt.Sprintf(format, args...), compute.ErrArgument)
@@ -106,6 +107,13 @@ func DecodeInstruction(kind string, group int, d uint32) (*Instruction, error) {
 	} else {
 		unused = 1<<3 | 1<<6
 	}
+	step := 8 // of the number of columns
+	switch {
+	case blocks == 2 && kind == "i8":
+		step = 32
+	case blocks == 2 || m == 128 && group == 0:
+		step = 16
+	}
 	switch {
 	case field(2, 1) != 0:
 		return wrong("a sparse matrix")
@@ -115,10 +123,10 @@ func DecodeInstruction(kind string, group int, d uint32) (*Instruction, error) {
 		return wrong("sums of type %d", td)
 	case d&unused != 0:
 		return wrong("bits outside its fields")
-	case m != 128 && (m != 64 || group > 0):
-		return wrong("%d rows, want 128, or without scales 64", m)
-	case n == 0 || n > 256 || m == 128 && group == 0 && n%16 != 0:
-		return wrong("%d columns, want up to 256, a multiple of 8 with 64 rows or scales and of 16 otherwise", n)
+	case m != 128*blocks && (m != 64*blocks || group > 0):
+		return wrong("%d rows, want %d, or without scales %d", m, 128*blocks, 64*blocks)
+	case n == 0 || n > 256 || n%step != 0:
+		return wrong("%d columns, want up to 256, a multiple of %d", n, step)
 	case group == 0 && field(30, 2) != 0:
 		return wrong("a shift")
 	case group > 0 && field(31, 1) != 0:

@@ -22,6 +22,16 @@ tcgen05.mma.$group.(kind::f16 kind::tf32)$collector M:b32 r:u64 r:u64 r:u32 p i:
 tcgen05.mma.$group.(kind::f16 kind::tf32)$collector M:b32 M:b32 r:u64 r:u32 p i:0..15 | 100a 8.6
 tcgen05.mma.$group.$scaled$collector M:b32 r:u64 r:u64 r:u32 M:b32 M:b32 p | 100a 8.6
 tcgen05.mma.$group.$scaled$collector M:b32 M:b32 r:u64 r:u32 M:b32 M:b32 p | 100a 8.6
+tcgen05.mma.sp.$group.$kind$collector M:b32 r:u64 r:u64 M:b32 r:u32 p | 100a 8.6
+tcgen05.mma.sp.$group.$kind$collector M:b32 M:b32 r:u64 M:b32 r:u32 p | 100a 8.6
+tcgen05.mma.sp.cta_group::1.$kind$collector M:b32 r:u64 r:u64 M:b32 r:u32 4r:u32 p | 100a 8.6
+tcgen05.mma.sp.cta_group::1.$kind$collector M:b32 M:b32 r:u64 M:b32 r:u32 4r:u32 p | 100a 8.6
+tcgen05.mma.sp.cta_group::2.$kind$collector M:b32 r:u64 r:u64 M:b32 r:u32 8r:u32 p | 100a 8.6
+tcgen05.mma.sp.cta_group::2.$kind$collector M:b32 M:b32 r:u64 M:b32 r:u32 8r:u32 p | 100a 8.6
+tcgen05.mma.sp.$group.(kind::f16 kind::tf32)$collector M:b32 r:u64 r:u64 M:b32 r:u32 p i:0..15 | 100a 8.6
+tcgen05.mma.sp.$group.(kind::f16 kind::tf32)$collector M:b32 M:b32 r:u64 M:b32 r:u32 p i:0..15 | 100a 8.6
+tcgen05.mma.sp.$group.$scaled$collector M:b32 r:u64 r:u64 M:b32 r:u32 M:b32 M:b32 p | 100a 8.6
+tcgen05.mma.sp.$group.$scaled$collector M:b32 M:b32 r:u64 M:b32 r:u32 M:b32 M:b32 p | 100a 8.6
 tcgen05.commit.$group.mbarrier::arrive::one{.shared::cluster}.b64 a | 100a 8.6
 tcgen05.commit.$group.mbarrier::arrive::one{.shared::cluster}.multicast::cluster.b64 a r:u16 | 100a 8.6
 tcgen05.cp.$group.(128x256b 4x256b 128x128b){.(b8x16.b6x16_p32 b8x16.b4x16_p64)} M r:u64 | 100a 8.6

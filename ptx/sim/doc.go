@@ -18,8 +18,8 @@
 // and round once. Asynchronous copies and products (cp.async, bulk and tensor copies, wgmma) take effect late, at a time that the seed
 // chooses. Textures and surfaces are images in global memory ([Image], [GPU.Texture], [GPU.Surface]), of one level of detail. Of CUDA's
 // device runtime there are printf (Config.Output), assert, malloc and free ([GPU.Leaks]). Addresses have 64 bits. Each block has the tensor
-// memory of sm_100 for itself. What is not there (of tcgen05 sparse matrices and shifts) is an error of Load or
-// Kernel.
+// memory of sm_100 for itself, and products of tcgen05 are those of one block, of two, of elements with scales and of sparse matrices; not
+// weight-stationary. What is not there is an error of Load or Kernel, or a fault.
 //
 // # What is found
 //

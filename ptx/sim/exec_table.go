@@ -115,7 +115,7 @@ func handlerOf(op ir.Op) handler {
 			{"tcgen05.ld", compileTensorLoad},
 			{"tcgen05.st", compileTensorStore},
 			{"tcgen05.wait::ld tcgen05.wait::st", compileTensorWait},
-			{"tcgen05.mma", compileTensorProduct},
+			{"tcgen05.mma tcgen05.mma.sp", compileTensorProduct},
 			{"tcgen05.commit", compileTensorCommit},
 			{"tcgen05.cp", compileTensorCopy},
 			{"tcgen05.fence::before_thread_sync tcgen05.fence::after_thread_sync", compileTensorFence},

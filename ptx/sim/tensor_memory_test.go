@@ -131,6 +131,8 @@ type tensorForm struct {
 	more       uint32 // of the descriptor
 	scales     string // what brings scales to tensor memory, those of A to column 256 and of B to 264, of the second part 16 columns later
 	pair       bool   // two blocks
+	sparse     bool   // the metadata is in column 256, of the second part in the next one, or with elements of 8 bits 2 columns later
+	shift      string // of what the second part is added to
 	inMemory   bool   // A is in tensor memory, from column 400 on
 	second     int    // what the second part has more in its descriptor
 }
@@ -160,11 +162,14 @@ func (f *tensorForm) halves() (rows, columns, of int) {
 // kernel adds the products of two parts of A and B along k, with A in shared memory at 1024 and B at 33792, and stores the lanes of D to p2.
 // Parameters are those of each block, one after the other.
 func (f *tensorForm) kernel() string {
-	part := 32 // bytes along k
+	wide := 32 // bytes along k of a part of B
+	if f.sparse {
+		wide = 64
+	}
 	rows, columns, of := f.halves()
-	matrix := func(reg string, at, rows, step int) string {
+	matrix := func(reg string, at, rows, bytes, step int) string {
 		desc := uint64(rows*16>>4)<<16 | uint64(128>>4)<<32 | 1<<46
-		return fmt.Sprintf("add.u32 %%r0, %%s, %d; shr.u32 %%r0, %%r0, 4; cvt.u64.u32 %s, %%r0; or.b64 %s, %s, %d;\n", at+step*rows*part, reg, reg,
+		return fmt.Sprintf("add.u32 %%r0, %%s, %d; shr.u32 %%r0, %%r0, 4; cvt.u64.u32 %s, %%r0; or.b64 %s, %s, %d;\n", at+step*rows*bytes, reg, reg,
 			reg, int64(desc))
 	}
 	idesc := f.d<<4 | f.a<<7 | f.b<<10 | uint32(f.n/8)<<17 | uint32(f.m/16)<<24 | f.more
@@ -173,13 +178,18 @@ func (f *tensorForm) kernel() string {
 		if f.inMemory {
 			a = fmt.Sprintf("[%%tm+%d]", 400+8*part)
 		}
-		more := ""
-		if f.scales != "" {
+		op, metadata, more := "mma", "", ""
+		switch {
+		case f.sparse && f.second == 0:
+			op, metadata = "mma.sp", fmt.Sprintf("[%%tm+%d], ", 256+2*part)
+		case f.sparse:
+			op, metadata = "mma.sp", "[%tm+256], "
+		case f.scales != "":
 			more = fmt.Sprintf("[%%tm+%d], [%%tm+%d], ", 256+16*part, 264+16*part)
 		}
-		return matrix("%d1", 1024, rows, part) + matrix("%d2", 33792, columns, part) +
-			fmt.Sprintf("add.u32 %%r11, %%r10, %d; tcgen05.mma.cta_group::1.kind::%s [%%tm], %s, %%d2, %%r11, %s%s;\n",
-				part*f.second, f.kind, a, more, enable)
+		return matrix("%d1", 1024, rows, 32, part) + matrix("%d2", 33792, columns, wide, part) +
+			fmt.Sprintf("add.u32 %%r11, %%r10, %d; tcgen05.%s.cta_group::1.kind::%s [%%tm], %s, %%d2, %s%%r11, %s%s;\n",
+				part*f.second, op, f.kind, a, metadata, more, enable)
 	}
 	copied := func(from, to, n int) string {
 		return fmt.Sprintf(`
@@ -196,7 +206,7 @@ DONE%[1]d:
 `, from, to, n)
 	}
 	code := ""
-	for i, n := range []int{rows * 2 * part, columns * 2 * part, 128 * 4 * of, 128 * 32 * 4} {
+	for i, n := range []int{rows * 64, columns * 2 * wide, 128 * 4 * of, 128 * 32 * 4} {
 		if i < 3 || f.scales != "" {
 			code += fmt.Sprintf("mad.wide.u32 %%a%d, %%rank, %d, %%a%d;\n", i, n, i)
 		}
@@ -205,15 +215,15 @@ DONE%[1]d:
 		code += fmt.Sprintf("rem.u32 %%r0, %%t, %d; mad.wide.u32 %%d0, %%r0, 64, %%a0;\n", rows) + each(16, "ld.global.b32 %r{}, [%d0+{4}];\n") +
 			"add.u32 %r32, %quarter, 400; tcgen05.st.sync.aligned.32x32b.x16.b32 [%r32], " + list("%r", 0, 16) + ";\ntcgen05.wait::st.sync.aligned;\n"
 	} else {
-		code += copied(0, 1024, rows*2*part)
+		code += copied(0, 1024, rows*64)
 	}
-	code += copied(1, 33792, columns*2*part) + f.scales + `
+	code += copied(1, 33792, columns*2*wide) + f.scales + `
 	fence.proxy.async.shared::cta;
 	bar.sync 0;
 	@!%first bra WAIT;
 	mov.b32 %r10, ` + fmt.Sprint(int32(idesc)) + `;
 	setp.ne.u32 %p2, %t, 0;
-` + product(0, "%p2") + product(1, "!%p2") + `
+` + product(0, "%p2") + product(1, "!%p2"+f.shift) + `
 	cvt.u64.u32 %d3, %s;
 	tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%d3];
 WAIT:

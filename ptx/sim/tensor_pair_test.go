@@ -17,9 +17,10 @@ func pairOf() sim.Launch {
 	return sim.Launch{Grid: sim.Dim3{X: 2}, Block: sim.Dim3{X: 128}, Cluster: sim.Dim3{X: 2}}
 }
 
-// split lays out the parts of a matrix of rows of 64 bytes that both blocks have.
+// split lays out the parts of a matrix that both blocks have.
 func split(data []byte, rows int) []byte {
-	return append(rowsOf(data[:rows*64], rows, 64), rowsOf(data[rows*64:], rows, 64)...)
+	half := len(data) / 2
+	return append(rowsOf(data[:half], rows, half/rows), rowsOf(data[half:], rows, half/rows)...)
 }
 
 // ofPair is D from the lanes of both blocks.

@@ -16,6 +16,9 @@ type tensorProduct struct {
 	kind           string
 	group          int // elements to a scale; 0: without scales
 	blocks         int
+	sparse         bool
+	shift          int // what D, which the product is added to, is divided by: two to this
+	metadata       address
 	d, a           address
 	descA          ref // where A is in shared memory
 	shared         bool
@@ -35,16 +38,21 @@ var tensorGroups = map[string]map[ir.Mod]int{
 }
 
 // compileTensorProduct compiles tcgen05.mma: [D], A or [A], B, descriptor, {lanes}, enable-input-d, and with scales [D], A or [A], B,
-// descriptor, [scales of A], [scales of B], enable-input-d.
+// descriptor, [scales of A], [scales of B], enable-input-d. A constant may follow without scales, and tcgen05.mma.sp has [metadata] before the descriptor.
 func compileTensorProduct(c *compiler, in *ir.Instr) (step, error) {
-	n := len(in.Args)
+	args, sparse := in.Args, in.Op == "tcgen05.mma.sp"
+	if sparse && len(args) > 4 {
+		args = slices.Delete(slices.Clone(args), 3, 4)
+	}
+	f := &tensorProduct{descA: none, blocks: blocksOf(in), sparse: sparse}
+	n := len(args)
+	if n > 0 && args[n-1].Kind == ir.IntOperand {
+		n--
+		f.shift = int(args[n].Bits)
+	}
 	if n < 5 || n > 7 {
 		return nil, c.unsupported(in)
 	}
-	if in.Args[n-1].Kind == ir.IntOperand {
-		return nil, c.errorf(in, compute.ErrUnsupported, "a scale of D (scale-input-d) is not supported")
-	}
-	f := &tensorProduct{descA: none, blocks: blocksOf(in)}
 	for _, m := range in.Mods {
 		if kind, ok := strings.CutPrefix(string(m), "kind::"); ok {
 			f.kind = kind
@@ -56,42 +64,50 @@ func compileTensorProduct(c *compiler, in *ir.Instr) (step, error) {
 	if in.Has("block_scale") != (f.group > 0) || f.group > 0 && n != 7 || f.group == 0 && n > 6 {
 		return nil, c.unsupported(in)
 	}
+	if f.sparse && f.group > 0 {
+		return nil, c.errorf(in, compute.ErrUnsupported, "sparse products with scales are not supported")
+	}
 	var err error
-	if f.d, err = c.addr(in, &in.Args[0]); err != nil {
+	if f.sparse {
+		if f.metadata, err = c.addr(in, &in.Args[3]); err != nil {
+			return nil, err
+		}
+	}
+	if f.d, err = c.addr(in, &args[0]); err != nil {
 		return nil, err
 	}
-	if f.shared = in.Args[1].Kind != ir.AddrOperand; f.shared {
-		f.descA, err = c.src(in, &in.Args[1], ir.B64)
+	if f.shared = args[1].Kind != ir.AddrOperand; f.shared {
+		f.descA, err = c.src(in, &args[1], ir.B64)
 	} else {
-		f.a, err = c.addr(in, &in.Args[1])
+		f.a, err = c.addr(in, &args[1])
 	}
 	if err != nil {
 		return nil, err
 	}
-	if f.descB, err = c.src(in, &in.Args[2], ir.B64); err != nil {
+	if f.descB, err = c.src(in, &args[2], ir.B64); err != nil {
 		return nil, err
 	}
-	if f.desc, err = c.src(in, &in.Args[3], ir.B32); err != nil {
+	if f.desc, err = c.src(in, &args[3], ir.B32); err != nil {
 		return nil, err
 	}
 	switch {
 	case f.group > 0:
-		if f.scaleA, err = c.addr(in, &in.Args[4]); err != nil {
+		if f.scaleA, err = c.addr(in, &args[4]); err != nil {
 			return nil, err
 		}
-		if f.scaleB, err = c.addr(in, &in.Args[5]); err != nil {
+		if f.scaleB, err = c.addr(in, &args[5]); err != nil {
 			return nil, err
 		}
 	case n == 6:
-		if f.masked, err = c.list(in, &in.Args[4], ir.B32); err != nil {
+		if f.masked, err = c.list(in, &args[4], ir.B32); err != nil {
 			return nil, err
 		}
 		if want := f.blocks * tensorLanes / 32; len(f.masked) != want {
 			return nil, c.errorf(in, compute.ErrArgument, "%d registers for the lanes that are not written, want %d", len(f.masked), want)
 		}
 	}
-	f.not = in.Args[n-1].Not
-	if f.enable, err = c.src(in, &in.Args[n-1], ir.Pred); err != nil {
+	f.not = args[n-1].Not
+	if f.enable, err = c.src(in, &args[n-1], ir.Pred); err != nil {
 		return nil, err
 	}
 	f.op = c.memOp(in, bulkChunk, false)
@@ -114,13 +130,18 @@ func (f *tensorProduct) descriptor(w *warp, lane int, r ref, what string) tensor
 }
 
 func (f *tensorProduct) issue(w *warp, lane int) {
-	form, err := tensorcore.DecodeInstruction(f.kind, f.blocks, f.group, uint32(w.get(f.desc, lane)))
+	form, err := tensorcore.DecodeInstruction(f.kind, f.blocks, f.group, f.sparse, uint32(w.get(f.desc, lane)))
 	if err != nil {
 		w.fault(BadOperand, lane, 0, 0, "%v", err)
 	}
 	p := form.Product
+	p.Shift = f.shift
 	blocks := w.pair(lane, f.blocks)
 	rows, columns := p.M/f.blocks, p.N/f.blocks // of A and B that a block has
+	kb := p.K                                   // of B
+	if f.sparse {
+		kb *= 2
+	}
 	adds := w.get(f.enable, lane)&1 == 1 != f.not
 	keep := make([]uint32, f.blocks*tensorLanes/32)
 	for i, r := range f.masked {
@@ -142,11 +163,19 @@ func (f *tensorProduct) issue(w *warp, lane int) {
 		w.settled(lane, a.areas, false, "A")
 	}
 	db := f.descriptor(w, lane, f.descB, "B")
+	if !form.TransB && !db.Holds(kb/form.B.Per*bulkChunk) {
+		w.fault(BadOperand, lane, 0, 0, "B of a sparse product has rows of 64 bytes, and the swizzle is one of 32")
+	}
 	what := ""
 	if adds {
 		what = "D, which the product is added to,"
 	}
 	w.settled(lane, d.areas, true, what)
+	var metadata []tensorArea
+	if f.sparse {
+		metadata = f.metadataOf(w, lane, blocks, form)
+		x.reads = append(x.reads, metadata...)
+	}
 	var sa, sb func() []float64
 	if form.Scales != nil {
 		sa = f.scales(w, lane, x, blocks, f.scaleA.of(w, lane), rows, form.Scales.FirstA, form, "A")
@@ -160,7 +189,7 @@ func (f *tensorProduct) issue(w *warp, lane int) {
 			if f.shared {
 				form.A.Chunks(&da, rows, p.K, form.TransA, chunk)
 			}
-			form.B.Chunks(&db, columns, p.K, form.TransB, chunk)
+			form.B.Chunks(&db, columns, kb, form.TransB, chunk)
 		}
 	}}
 	w.issue(x.flight)
@@ -176,12 +205,12 @@ func (f *tensorProduct) issue(w *warp, lane int) {
 		}
 	}
 	x.run = func() {
-		va, vb, sum := make([]uint64, p.M*p.K), make([]uint64, p.N*p.K), make([]uint64, p.M*p.N)
+		va, vb, sum := make([]uint64, p.M*p.K), make([]uint64, p.N*kb), make([]uint64, p.M*p.N)
 		for i, b := range blocks {
 			if f.shared {
 				form.A.Read(&da, b.shared.data, va[i*rows*p.K:], rows, p.K, form.TransA)
 			}
-			form.B.Read(&db, b.shared.data, vb[i*columns*p.K:], columns, p.K, form.TransB)
+			form.B.Read(&db, b.shared.data, vb[i*columns*kb:], columns, kb, form.TransB)
 		}
 		if !f.shared {
 			w.from(pc, func() { a.read(w, lane, va, p.M, p.K, form.A.Bits) })
@@ -192,9 +221,12 @@ func (f *tensorProduct) issue(w *warp, lane int) {
 				sum[i] = uint64(blocks[block].tensor.get(c.lane, c.column))
 			}
 		}
-		if form.Scales != nil {
+		switch {
+		case form.Scales != nil:
 			p.ComputeScaled(sum, sum, va, vb, sa(), sb(), form.Scales.Group)
-		} else {
+		case f.sparse:
+			w.from(pc, func() { sparseRows(w, lane, form, rows, metadata, sum, va, vb) })
+		default:
 			p.Compute(sum, sum, va, vb)
 		}
 		each(func(i, block int, c tensorCell) { blocks[block].tensor.set(c.lane, c.column, uint32(sum[i])) })
@@ -202,6 +234,45 @@ func (f *tensorProduct) issue(w *warp, lane int) {
 	w.begin(x)
 	// What reads D has to wait; that it has a value is known now, for products that follow.
 	each(func(_, block int, c tensorCell) { blocks[block].tensor.mark(c.lane, c.column) })
+}
+
+// metadataOf is the metadata of a sparse A, by block. Its address is that of the first one of two columns.
+func (f *tensorProduct) metadataOf(w *warp, lane int, blocks []*block, form *tensorcore.Instruction) (areas []tensorArea) {
+	addr := f.metadata.of(w, lane)
+	if addr>>16 != 0 || addr%2 != 0 {
+		w.fault(BadOperand, lane, 0, addr, "the metadata of A in tensor memory in lane %d and column %d, want lane 0 and an even column", addr>>16,
+			addr&0xffff)
+	}
+	columns := 1
+	if form.A.Per == 16 {
+		columns = 2
+	}
+	for _, b := range blocks {
+		areas = append(areas, w.area(lane, b, addr+uint64(form.Selector), lanesFrom(0, tensorLanes), columns))
+	}
+	w.settled(lane, areas, false, "the metadata of A")
+	return areas
+}
+
+// sparseRows adds products to sums. Each row of A has its own choice of the rows of B: what A does not have is not read in B.
+func sparseRows(w *warp, lane int, form *tensorcore.Instruction, rows int, metadata []tensorArea, sum, va, vb []uint64) {
+	row := *form.Product
+	row.M = 1
+	k, n := row.K, row.N
+	list, chosen := make([]int, k), make([]uint64, n*k)
+	for i := range form.M {
+		a := metadata[i/rows]
+		if chunk, ok := form.Columns(list, i%rows, func(lane, column int) uint32 { return a.of.get(lane, a.column+column) }); !ok {
+			w.fault(BadOperand, lane, 0, uint64(a.column), "the metadata of row %d has indices that mean nothing, or not in ascending order, in chunk %d",
+				i, chunk)
+		}
+		for col := range n {
+			for j, at := range list {
+				chosen[col*k+j] = vb[col*2*k+at]
+			}
+		}
+		row.Compute(sum[i*n:(i+1)*n], sum[i*n:(i+1)*n], va[i*k:(i+1)*k], chosen)
+	}
 }
 
 // settled looks whether a product may read areas, or write them, and, if what says what they are, whether all have a value.

@@ -58,6 +58,11 @@ func (d *Descriptor) Address(mn, k, size int, trans bool) uint32 {
 	return uint32(d.swizzle.Apply(uint64(addr)-phase) + phase)
 }
 
+// Holds tells whether a row along k of so many bytes lies within an atom, or in several that are leading away from each other.
+func (d *Descriptor) Holds(bytes int) bool {
+	return d.swizzle == tensormap.NoSwizzle || bytes <= d.swizzle.Span()
+}
+
 // chunk is the number of neighbouring bytes along a row that lie together in memory whatever the swizzle.
 const chunk = 16
 

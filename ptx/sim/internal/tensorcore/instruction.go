@@ -11,12 +11,14 @@ import (
 	"github.com/wavelane/wavelane/ptx/tensormap"
 )
 
-// Instruction is what the opcode and the descriptor of tcgen05.mma say of a product.
+// Instruction is what the opcode and the descriptor of tcgen05.mma say of a product. Of a sparse one K is the elements of A that are stored,
+// half of those along k.
 type Instruction struct {
 	*Product
 	TransA, TransB bool
 	A, B           Elements
 	Scales         *Scales // of elements with scales
+	Selector       int     // of the column that has the metadata of a sparse A
 }
 
 // Elements is how the elements of a matrix lie in shared memory: those of up to 8 bits of the kinds f8f6f4 and mxf8f6f4 16 in 16 bytes,
@@ -85,9 +87,9 @@ var (
 )
 
 // DecodeInstruction decodes the descriptor of a product of a kind such as "f16" by one block or two, with so many elements to a scale, 0
-// without scales. It is an error if it describes none that there is, or one that is not here: of sparse matrices, and with scales one of 128
-// rows by two blocks.
-func DecodeInstruction(kind string, blocks, group int, d uint32) (*Instruction, error) {
+// without scales. It is an error if it describes none that there is, or one that is not here: with scales one of 128 rows by two blocks, and
+// a sparse one of 64 rows or, by two blocks, 128.
+func DecodeInstruction(kind string, blocks, group int, sparse bool, d uint32) (*Instruction, error) {
 	field := func(at, n uint) uint32 { return d >> at & (1<<n - 1) }
 	wrong := func(format string, args ...any) (*Instruction, error) {
 		return nil, fmt.Errorf("instruction descriptor 0x%08x of kind %s: %s: %w", d, kind, fmt.Sprintf(format, args...), compute.ErrArgument)
@@ -115,16 +117,18 @@ func DecodeInstruction(kind string, blocks, group int, d uint32) (*Instruction, 
 		step = 16
 	}
 	switch {
-	case field(2, 1) != 0:
-		return wrong("a sparse matrix")
+	case (field(2, 1) != 0) != sparse:
+		return wrong("the bit of sparse matrices is %d", field(2, 1))
+	case !sparse && field(0, 2) != 0 || field(0, 2) > 1 || field(0, 2) == 1 && of.per >= 16:
+		return wrong("the selector of metadata %d", field(0, 2))
 	case ta.bits == 0 || tb.bits == 0:
 		return wrong("elements of types %d and %d", field(7, 3), field(10, 3))
 	case int(td) >= len(of.sums) || of.sums[td] == ir.NoType:
 		return wrong("sums of type %d", td)
 	case d&unused != 0:
 		return wrong("bits outside its fields")
-	case m != 128*blocks && (m != 64*blocks || group > 0):
-		return wrong("%d rows, want %d, or without scales %d", m, 128*blocks, 64*blocks)
+	case m != 128*blocks && (m != 64*blocks || group > 0 || sparse):
+		return wrong("%d rows, want %d, or of a product that is not sparse and has no scales %d", m, 128*blocks, 64*blocks)
 	case n == 0 || n > 256 || n%step != 0:
 		return wrong("%d columns, want up to 256, a multiple of %d", n, step)
 	case group == 0 && field(30, 2) != 0:
@@ -133,7 +137,7 @@ func DecodeInstruction(kind string, blocks, group int, d uint32) (*Instruction, 
 		return wrong("96 elements along k, which sm_100 has not")
 	}
 	k := 2 * of.per
-	x := &Instruction{TransA: field(15, 1) != 0, TransB: field(16, 1) != 0, A: Elements{ta.bits, of.per}, B: Elements{tb.bits, of.per}}
+	x := &Instruction{Selector: int(field(0, 2)), TransA: field(15, 1) != 0, TransB: field(16, 1) != 0, A: Elements{ta.bits, of.per}, B: Elements{tb.bits, of.per}}
 	if x.TransA && x.A.packed() || x.TransB && x.B.packed() {
 		return wrong("a matrix of elements of 4 or 6 bits that is not along k")
 	}

@@ -20,6 +20,7 @@ type Product struct {
 	Saturate         bool // sums of integers
 	Xor              bool // products of single bits count different bits instead of common ones
 	NegateA, NegateB bool
+	Shift            int // C is divided by two to this
 
 	td, ta, tb, tc            ir.Type
 	decodeA, decodeB, decodeC func(uint64) float64
@@ -168,11 +169,12 @@ func (p *Product) ComputeScaled(d, c, a, b []uint64, sa, sb []float64, group int
 }
 
 func (p *Product) sums(d, c []uint64, fa, fb []float64) {
+	scale := math.Ldexp(1, -p.Shift)
 	for i := range p.M {
 		row := fa[i*p.K : (i+1)*p.K]
 		for j := 0; j < p.N; j += 4 { // four sums at once, as each waits for its own last one
 			at := i*p.N + j
-			s0, s1, s2, s3 := p.decodeC(c[at]), p.decodeC(c[at+1]), p.decodeC(c[at+2]), p.decodeC(c[at+3])
+			s0, s1, s2, s3 := p.decodeC(c[at])*scale, p.decodeC(c[at+1])*scale, p.decodeC(c[at+2])*scale, p.decodeC(c[at+3])*scale
 			b0, b1, b2, b3 := fb[j*p.K:][:len(row)], fb[(j+1)*p.K:][:len(row)], fb[(j+2)*p.K:][:len(row)], fb[(j+3)*p.K:][:len(row)]
 			for k, x := range row {
 				s0 += x * b0[k] // exact products: fused or not is the same

@@ -58,24 +58,45 @@ func (s *Sparse) Columns(list []int, metadata *[32]uint32, row int) (lane int, o
 	per := s.elements()
 	for chunk := range s.K / per {
 		lane, bit := s.place(row, chunk)
-		bits := metadata[lane] >> bit & 15
-		first, second := int(bits&3), int(bits>>2)
-		at := chunk * per / 2
-		switch per {
-		case 2: // the element is two places of 16 bits
-			if bits != 0b0100 && bits != 0b1110 {
-				return lane, false
-			}
-			list[at] = chunk*2 + first/2
-			continue
-		case 8:
-			list[at+2], list[at+3] = chunk*8+2*second, chunk*8+2*second+1
-			list[at], list[at+1] = chunk*8+2*first, chunk*8+2*first+1
-		default:
-			list[at], list[at+1] = chunk*4+first, chunk*4+second
-		}
-		if first == second || s.Ordered && first > second {
+		if !choose(list, chunk, per, int(metadata[lane]>>bit&15), s.Ordered) {
 			return lane, false
+		}
+	}
+	return 0, true
+}
+
+// choose puts the columns of the stored elements of a chunk into list, by its four bits. They may mean nothing.
+func choose(list []int, chunk, per, bits int, ordered bool) bool {
+	first, second := bits&3, bits>>2
+	at := chunk * per / 2
+	switch per {
+	case 2: // the element is two places of 16 bits
+		list[at] = chunk*2 + first/2
+		return bits == 0b0100 || bits == 0b1110
+	case 8:
+		list[at+2], list[at+3] = chunk*8+2*second, chunk*8+2*second+1
+		list[at], list[at+1] = chunk*8+2*first, chunk*8+2*first+1
+	default:
+		list[at], list[at+1] = chunk*4+first, chunk*4+second
+	}
+	return first < second || first > second && !ordered
+}
+
+// Columns is how a row of A of a sparse tcgen05.mma finds the columns of its stored elements, in ascending order: the four bits of each chunk
+// are in tensor memory. Of elements of up to 8 bits a row has two columns of its own lane. Of others a column has both halves of 8 rows and
+// the 8 rows after those, in 16 lanes: the first half in the lower 8, the first rows in the lower 16 bits.
+func (x *Instruction) Columns(list []int, row int, word func(lane, column int) uint32) (chunk int, ok bool) {
+	per, chunks := 4, x.K/2
+	if x.A.Per == 4 {
+		per, chunks = 2, x.K
+	}
+	for chunk := range chunks {
+		lane, bit := row, 4*chunk
+		if x.A.Per < 16 {
+			lane, bit = row/16*16+chunk/4*8+row%8, row/8%2*16+chunk%4*4
+		}
+		if !choose(list, chunk, per, int(word(lane, bit/32)>>(bit%32)&15), true) {
+			return chunk, false
 		}
 	}
 	return 0, true

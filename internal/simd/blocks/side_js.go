@@ -1,10 +1,12 @@
 package blocks
 
 import (
+	_ "embed"
 	"sync"
 	"unsafe"
 
 	"github.com/wavelane/wavelane/internal/simd/kernels"
+	"github.com/wavelane/wavelane/quant"
 )
 
 // On js, whole products are operations of the side module, whose memory is that of the Go program: it reads weights where
@@ -25,10 +27,12 @@ type sideCall struct {
 	piece  uint32    // of them at a time
 	m      uint32    // rows of x
 	ldy    uint32    // bytes from result to result of the next row of x
-	stride uint32    // bytes from row to row of x
+	stride uint32    // bytes from row to row of x, or of a value of a single one
 	least  uint32    // offset of what is multiplied with sums of x: a or b
 	offset uint32    // what integers stand above zero
 	factor float32   // of the minima: offset, or one where there are minima
+	bytes  uint32    // 1 if a single row of x has 8 bits, for the functions that relaxed SIMD adds
+	_      [3]uint32 // the module's, the last is unused
 	base   [2]uint32 // of the planes but the first in a row
 	size   [3]uint32 // of a block in the planes
 
@@ -36,15 +40,16 @@ type sideCall struct {
 	parts   [4]float32 // of a tile of rows of x
 	minima  [4]float32
 	settled [4]float32 // written, never read
-	a, b    [most/16 + 4]float32
-	s       [most / 16]float32
+	lanes   [4][4]float32
+	a, b    [Piece/16 + 4]float32
+	s       [4 * Piece / 16]float32 // of rows of a tile
 	zeros   [Piece / 16]float32
 	q       [Piece]int16
 	values  [Piece]float32
 }
 
 type sidePointers struct {
-	y, data, x       unsafe.Pointer       // results, weights, rows of float32
+	y, data, x       unsafe.Pointer       // results, weights, rows of float32 or one row of 16 or 8 bits
 	wide, scale, sum [Most]unsafe.Pointer // of rounded rows
 }
 
@@ -132,13 +137,34 @@ func (w *Weights) sideMultiply8(y []float32, ldy int, x RoundedRows, lo, hi int)
 			scale, sum := x[i].groups(w.width, 0, w.Cols/w.width)
 			c.wide[i], c.scale[i], c.sum[i] = unsafe.Pointer(&x[i].wide[0]), unsafe.Pointer(&scale[0]), unsafe.Pointer(&sum[0])
 		}
-		if m == 1 {
-			c.piece = uint32(most / w.BlockLen())
+		if m > 1 {
+			c.run(kernels.BlocksMultiply8)
+			continue
 		}
-		c.run(kernels.BlocksMultiply8)
+		c.x, c.stride, c.bytes = unsafe.Pointer(&x[0].wide[0]), 2, 0
+		if bytewise() && w.Type != quant.Q8_0 {
+			c.x, c.stride, c.bytes = unsafe.Pointer(&x[0].Q[0]), 1, 1
+		}
+		c.run(kernels.BlocksMultiplyOne)
 	}
 	return true
 }
+
+// bytewise says whether the engine multiplies bytes. Its code is loaded at the first product.
+func bytewise() bool {
+	if !extended && side() {
+		extended, relaxed = true, kernels.Extend(relaxedCode) == nil
+	}
+	return relaxed && side()
+}
+
+var (
+	//go:embed relaxed_gen.wasm
+	relaxedCode []byte
+
+	extended bool // or not possible
+	relaxed  bool
+)
 
 // some are at most Most rows from i on; their addresses are in memory of the caller.
 func (x RoundedRows) some(i int, places *[Most]Rounded) []Rounded {

@@ -7,10 +7,11 @@ type BlocksOp uint32
 
 // Operations on weights; see package blocks.
 const (
-	BlocksDequantize = BlocksOp(opDequantize)
-	BlocksColumns    = BlocksOp(opColumns)
-	BlocksMultiply   = BlocksOp(opMultiply)
-	BlocksMultiply8  = BlocksOp(opMultiply8)
+	BlocksDequantize  = BlocksOp(opDequantize)
+	BlocksColumns     = BlocksOp(opColumns)
+	BlocksMultiply    = BlocksOp(opMultiply)
+	BlocksMultiply8   = BlocksOp(opMultiply8)
+	BlocksMultiplyOne = BlocksOp(opMultiplyOne)
 )
 
 // RunBlocks runs an operation on what package blocks has as its call.

@@ -48,15 +48,10 @@ func Missing() error {
 // on in the background; the tier is then available once it is done.
 func load(code []byte) (err error) {
 	defer recoverJS(&err)
-	memory, err := goMemory()
+	bytes, imports, err := prepared(code)
 	if err != nil {
 		return err
 	}
-	bytes := js.Global().Get("Uint8Array").New(len(code))
-	js.CopyBytesToJS(bytes, code)
-	imports := js.ValueOf(map[string]any{
-		"go": map[string]any{"mem": memory, "box": uintptr(unsafe.Pointer(&box))},
-	})
 	instance, err := instantiate(bytes, imports)
 	if err != nil {
 		// Engines limit the size of what they compile on a browser's main thread, some to 4 KiB.
@@ -79,6 +74,32 @@ func load(code []byte) (err error) {
 		return fmt.Errorf("not yet: %w", err)
 	}
 	return connect(instance)
+}
+
+// functions is the table of the side module's functions.
+var functions js.Value
+
+// Extend makes an instance of a module that adds functions to the side module's table. It is an error if the engine does not
+// have its instructions.
+func Extend(code []byte) error {
+	bytes, imports, err := prepared(code)
+	if err == nil {
+		_, err = instantiate(bytes, imports)
+	}
+	return err
+}
+
+// prepared returns code and imports of a module as JavaScript has them.
+func prepared(code []byte) (bytes, imports js.Value, err error) {
+	memory, err := goMemory()
+	if err != nil {
+		return bytes, imports, err
+	}
+	bytes = js.Global().Get("Uint8Array").New(len(code))
+	js.CopyBytesToJS(bytes, code)
+	return bytes, js.ValueOf(map[string]any{
+		"go": map[string]any{"mem": memory, "box": uintptr(unsafe.Pointer(&box)), "table": functions},
+	}), nil
 }
 
 func instantiate(bytes, imports js.Value) (instance js.Value, err error) {
@@ -106,7 +127,7 @@ func connect(instance js.Value) (err error) {
 	object := js.Global().Get("Object").New()
 	getter := map[string]any{"get": instance.Get("exports").Get("run")}
 	js.Global().Get("Object").Call("defineProperty", object, "length", getter)
-	module = object
+	module, functions = object, instance.Get("exports").Get("table")
 
 	const n = 9
 	x := make([]float32, n+1)

@@ -95,6 +95,7 @@ const (
 	opColumns     = 86
 	opMultiply    = 87
 	opMultiply8   = 88
+	opMultiplyOne = 89
 )
 
 func addSIMD128(y, a, b *float32, n int) {

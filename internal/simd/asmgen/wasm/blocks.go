@@ -30,23 +30,26 @@ const (
 	callLeast   = callFormat + 48
 	callOffset  = callFormat + 52
 	callFactor  = callFormat + 56
-	callBase    = callFormat + 60 // of planes 1 and 2
+	callBytes   = callFormat + 60
+	callTile    = callFormat + 64 // rows of weights at a time
+	callTo      = callFormat + 68 // where weighed scales go to, after callS
+	callBase    = callFormat + 76 // of planes 1 and 2
 	callSize    = callBase + 8    // of planes 0, 1 and 2
 	callTotals  = callSize + 12
 	callParts   = callTotals + 8*callRows
 	callMinima  = callParts + 4*tileRows
 	callSettled = callMinima + 4*tileRows
-	callA       = callSettled + 16
-	callB       = callA + 4*(callMost/16+4)
-	callS       = callB + 4*(callMost/16+4)
-	callZeros   = callS + 4*callMost/16
+	callLanes   = callSettled + 16
+	callA       = callLanes + 16*tileRows
+	callB       = callA + 4*(callPieceLen/16+4)
+	callS       = callB + 4*(callPieceLen/16+4)
+	callZeros   = callS + tileRows*scalesLen
 	callQ       = callZeros + 4*callPieceLen/16
 	callValues  = callQ + 2*callPieceLen
 	callEnd     = callValues + 4*callPieceLen
 
 	callRows     = 8    // of activations
-	callMost     = 8192 // values of a piece with one row of activations
-	callPieceLen = 2048 // values of other pieces
+	callPieceLen = 2048 // values of a piece
 	scalesLen    = 4 * callPieceLen / 16
 )
 
@@ -67,12 +70,13 @@ const (
 
 // What there is a function of for each format, in the order of the table.
 const (
-	kindScales  = iota // typeBlocks; the result is 0
-	kindUnpack         // typeBlocks: to callQ
-	kindProduct        // typeBlocks: of callS, the integers and x
-	kindExpand         // typeExpand
-	kindDots           // typeDots, for tiles of one row and more
-	kinds       = kindDots + tileRows
+	kindScales  = iota                // typeBlocks; the result is 0
+	kindWeighed                       // typeBlocks: scales times those of x, which is an offset there, to callS; the result is what is subtracted
+	kindUnpack                        // typeBlocks: to callQ
+	kindProduct                       // typeBlocks: of rows of weights with one of x, to parts; the result is 0
+	kindExpand                        // typeExpand
+	kindDots                          // typeDots, for tiles of one row and more
+	kindBytes   = kindDots + tileRows // kindProduct with x in bytes, if the engine has relaxed SIMD
 )
 
 // member is a field of the call.
@@ -134,7 +138,7 @@ func (b *blocks) let(items ...any) local {
 // upTo writes a loop with a variable from a value on until a limit, which it meets at least once; do advances the variable.
 func (b *blocks) upTo(i local, limit any, do func()) {
 	loop := b.open(opLoop)
-	do()
+	b.scope(do)
 	b.eval(i, limit, below)
 	b.branch(opBrIf, loop)
 	b.end()
@@ -164,7 +168,7 @@ func applyFunction(table int) function {
 }
 
 // applied calls it.
-func (b *blocks) applied(row, block, n local, x any, kind int) {
+func (b *blocks) applied(row, block, n local, x, kind any) {
 	b.eval(b.c, row, block, n, x, kind)
 	b.call(funcApply)
 }
@@ -246,37 +250,123 @@ func columnsFunction(table int) function {
 	return b.function(typeRun)
 }
 
+// oneRowFunction multiplies rows of weights, some at a time, with a row of x that is rounded to 8 bits.
+func oneRowFunction() function {
+	b := blocksOperation()
+	r, blocks := b.let(member(callLo)), b.let(member(callBlocks))
+	row := b.let(member(callData), r, member(callRow), times, plus)
+	x, kind := b.local(i32), b.let(kindProduct, member(callBytes), kindBytes-kindProduct, times, plus)
+	j, of := b.local(i32), b.local(i32)
+	b.upTo(r, member(callHi), func() {
+		tile := b.lesser(tileRows, member(callHi), r, minus)
+		b.eval(b.c, tile)
+		b.memory(opI32Store, callTile)
+		b.clearTotals(tileRows)
+		at := b.let(0)
+		b.upTo(at, blocks, func() {
+			n := b.lesser(member(callPiece), blocks, at, minus)
+			b.assign(of, row)
+			b.assign(j, 0)
+			b.upTo(j, tile, func() {
+				b.eval(b.c, j, scalesLen, times)
+				b.memory(opI32Store, callTo)
+				b.eval(b.place(j, 4))
+				b.applied(of, at, n, b.let(at, member(callGroups), times, 4, times), kindWeighed)
+				b.minimum()
+				b.assign(of, of, member(callRow), plus)
+				b.add(j, 1)
+			})
+			b.assign(x, at, member(callBlock), times, member(callStride), times, member(callX), plus)
+			b.applied(row, at, n, x, kind)
+			b.op(opDrop)
+			b.assign(j, 0)
+			b.upTo(j, tile, func() {
+				b.added(b.place(j, 8), b.place(j, 4), true)
+				b.add(j, 1)
+			})
+			b.assign(at, at, n, plus)
+		})
+		b.assign(j, 0)
+		b.upTo(j, tile, func() {
+			b.eval(member(callY), r, j, plus, 4, times, plus)
+			b.result(b.place(j, 8))
+			b.assign(row, row, member(callRow), plus)
+			b.add(j, 1)
+		})
+		b.add(r, tileRows)
+	})
+	b.constant(0)
+	return b.function(typeRun)
+}
+
+// place is the offset of number i of some size in the call.
+func (b *blocks) place(i any, size int) local { return b.let(b.c, i, size, times, plus) }
+
+// clearTotals makes n sums 0, an even number.
+func (b *blocks) clearTotals(n int) {
+	for k := 0; k < n; k += 2 {
+		b.get(b.c)
+		b.vector([4]uint32{})
+		b.vmemory(vStore, callTotals+8*k)
+	}
+}
+
+// weighed has the scales of n blocks weighed with row i of x, as those of row j of a tile, and stores what is subtracted.
+func (b *blocks) weighed(i any, j, at, n local) {
+	b.eval(b.place(j, 4), b.c, i, j, at, member(callGroups), times, n, member(callGroups), times)
+	b.call(funcWeigh)
+	b.minimum()
+}
+
+// minimum stores what is subtracted, divided by the factor, for the row whose place is below.
+func (b *blocks) minimum() {
+	b.get(b.c)
+	b.memory(opF32Load, callFactor)
+	b.op(opF32Mul)
+	b.memory(opF32Store, callMinima)
+}
+
+// added adds a part to a total.
+func (b *blocks) added(total, part local, rounded bool) {
+	b.get(total, total)
+	b.memory(opF64Load, callTotals)
+	b.get(part)
+	b.memory(opF32Load, callParts)
+	b.op(opF64Promote)
+	if rounded {
+		b.get(part)
+		b.memory(opF32Load, callMinima)
+		b.op(opF64Promote, opF64Sub)
+	}
+	b.op(opF64Add)
+	b.memory(opF64Store, callTotals)
+}
+
+// result stores a total at the address that is pushed.
+func (b *blocks) result(total local) {
+	b.get(total)
+	b.memory(opF64Load, callTotals)
+	b.op(opF32Demote)
+	b.memory(opF32Store, 0)
+}
+
 // multiplyFunction multiplies rows of weights with rows of x, which are float32 or rounded to 8 bits.
-func multiplyFunction(table int, rounded bool) function {
+func multiplyFunction(table, floats int, rounded bool) function {
 	b := blocksOperation()
 	r, m, blocks := b.let(member(callLo)), b.let(member(callM)), b.let(member(callBlocks))
 	row := b.let(member(callData), r, member(callRow), times, plus)
 	values, i, j, t := b.let(b.c, callValues, plus), b.local(i32), b.local(i32), b.local(i32)
-	// place is the offset of number i of some size in the call.
-	place := func(i any, size int) local { return b.let(b.c, i, size, times, plus) }
 	b.upTo(r, member(callHi), func() {
-		for k := 0; k < callRows; k += 2 {
-			b.get(b.c)
-			b.vector([4]uint32{})
-			b.vmemory(vStore, callTotals+8*k)
-		}
+		b.clearTotals(callRows)
 		at := b.let(0)
 		b.upTo(at, blocks, func() {
 			n := b.lesser(member(callPiece), blocks, at, minus)
 			values8 := func() {
 				b.eval(at, member(callBlock), times)
 			}
-			switch {
-			case rounded:
-				b.applied(row, at, n, 0, kindScales)
-				b.op(opDrop)
-				b.eval(m, 1)
-				b.op(opI32Ne)
-				b.open(opIf)
-				b.applied(row, at, n, 0, kindUnpack)
-				b.op(opDrop)
-				b.end()
-			default:
+			if rounded {
+				b.unpacked(row, at, n)
+			} else {
 				b.values(table, row, at, n, values)
 			}
 			b.assign(i, 0)
@@ -285,51 +375,23 @@ func multiplyFunction(table int, rounded bool) function {
 				if rounded {
 					b.assign(j, 0)
 					b.upTo(j, t, func() {
-						b.eval(place(j, 4))
-						b.eval(b.c, i, j, plus, j, at, member(callGroups), times, n, member(callGroups), times)
-						b.call(funcWeigh)
-						b.get(b.c)
-						b.memory(opF32Load, callFactor)
-						b.op(opF32Mul)
-						b.memory(opF32Store, callMinima)
+						b.weighed(b.let(i, j, plus), j, at, n)
 						b.add(j, 1)
 					})
-					b.eval(m, 1)
-					b.op(opI32Eq)
-					b.open(opIf)
-					b.get(b.c)
-					values8()
-					x := b.let(2, times, member(callWide), plus)
-					b.applied(row, at, n, x, kindProduct)
-					b.memory(opF32Store, callParts)
-					b.otherwise()
-					b.eval(b.c, place(i, 8))
+					b.eval(b.c, b.place(i, 8))
 					values8()
 					b.eval(2, times, n, member(callGroups), times)
 					b.indirect(table, kindDots-1, typeDots, t, formats, times, plus)
-					b.end()
 				} else {
 					values8()
 					x := b.let(4, times, member(callX), plus, i, member(callStride), times, plus)
-					b.eval(b.c, x, member(callStride), n, member(callBlock), times, t, table+formats*kinds-1, plus)
+					b.eval(b.c, x, member(callStride), n, member(callBlock), times, t, floats-1, plus)
 					b.index(opCallIndirect, typeDots)
 					b.op(0)
 				}
 				b.assign(j, 0)
 				b.upTo(j, t, func() {
-					part, total := place(j, 4), b.let(b.c, i, j, plus, 8, times, plus)
-					b.get(total, total)
-					b.memory(opF64Load, callTotals)
-					b.get(part)
-					b.memory(opF32Load, callParts)
-					b.op(opF64Promote)
-					if rounded {
-						b.get(part)
-						b.memory(opF32Load, callMinima)
-						b.op(opF64Promote, opF64Sub)
-					}
-					b.op(opF64Add)
-					b.memory(opF64Store, callTotals)
+					b.added(b.let(b.c, i, j, plus, 8, times, plus), b.place(j, 4), rounded)
 					b.add(j, 1)
 				})
 				b.add(i, tileRows)
@@ -338,12 +400,8 @@ func multiplyFunction(table int, rounded bool) function {
 		})
 		b.assign(i, 0)
 		b.upTo(i, m, func() {
-			total := place(i, 8)
 			b.eval(member(callY), i, member(callLDY), times, plus, r, 4, times, plus)
-			b.get(total)
-			b.memory(opF64Load, callTotals)
-			b.op(opF32Demote)
-			b.memory(opF32Store, 0)
+			b.result(b.place(i, 8))
 			b.add(i, 1)
 		})
 		b.assign(row, row, member(callRow), plus)

@@ -1,6 +1,9 @@
 package wasm
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // field says where 16 integers have some of their bits: those of a mask in the bytes of a vector, from a bit on, which become
 // those from another bit on.
@@ -16,21 +19,20 @@ type layout struct {
 	groups [][]field
 	fifths bool // a word of plane 1 has a fifth bit of each value
 	signed bool // bytes
-	many   int  // blocks at a time
 	affine bool // scales come with minima
-	scales func() function
+	scales func(weighed bool) function
 }
 
 // layouts of the formats, as package quant has them.
 func layouts() map[int]*layout {
-	four := layout{values: 32, width: 32, size: 16, groups: [][]field{{{mask: 15}}, {{mask: 15, bit: 4}}}, many: 4, scales: halves}
+	four := layout{values: 32, width: 32, size: 16, groups: [][]field{{{mask: 15}}, {{mask: 15, bit: 4}}}, scales: halves}
 	eight := four
 	eight.size, eight.groups, eight.signed = 32, [][]field{{{mask: 255}}, {{at: 16, mask: 255}}}, true
-	two := layout{values: 256, width: 16, size: 80, many: 1, affine: true, scales: scalesQ2K}
-	three := layout{values: 256, width: 16, size: 96, many: 1, scales: scalesQ3K}
-	nibbles := layout{values: 256, width: 32, size: 144, many: 1, affine: true, scales: func() function { return scalesK4(144) }}
-	fifths := layout{values: 256, width: 32, size: 176, many: 1, affine: true, scales: func() function { return scalesK4(176) }}
-	six := layout{values: 256, width: 16, size: 208, many: 1, scales: scalesQ6K}
+	two := layout{values: 256, width: 16, size: 80, affine: true, scales: scalesQ2K}
+	three := layout{values: 256, width: 16, size: 96, scales: scalesQ3K}
+	nibbles := layout{values: 256, width: 32, size: 144, affine: true, scales: func(weighed bool) function { return scalesK4(144, weighed) }}
+	fifths := layout{values: 256, width: 32, size: 176, affine: true, scales: func(weighed bool) function { return scalesK4(176, weighed) }}
+	six := layout{values: 256, width: 16, size: 208, scales: scalesQ6K}
 	for i := range 16 {
 		half, odd := i/8, i%2
 		pair := field{at: i/8*32 + odd*16, bit: i % 8 / 2 * 2, mask: 3}
@@ -47,7 +49,7 @@ func layouts() map[int]*layout {
 		return l
 	}
 	five := four
-	five.fifths, five.many = true, 2
+	five.fifths = true
 	l := map[int]*layout{q8_0: &eight, q2K: &two, q3K: &three, q4K: &nibbles, q5K: &fifths, q6K: &six}
 	for format, symmetric := range map[int]layout{q4_0: four, q5_0: five} {
 		affine := withMinima(symmetric)
@@ -66,8 +68,10 @@ func (f field) after(bytes int) field {
 type unpacker struct {
 	*blocks
 	*layout
-	loaded map[int]local // vectors of a block, by their places
-	spread []local       // which bits of a word belong to the lanes: those of even places and of odd ones
+	first, second local         // planes of the row
+	places        map[int]local // vectors of a block, by their places
+	loaded        []int         // places of those that are there
+	raised        bool          // integers that are signed are times 256, which takes an instruction less
 }
 
 const (
@@ -79,80 +83,52 @@ const (
 	blocksX      = local(5)
 )
 
-// unpackFunction writes the integers, or returns their products with x and the scales in callS: typeBlocks.
-func unpackFunction(l *layout, product bool) function {
-	u := &unpacker{blocks: &blocks{&assembler{params: 6}, blocksCall}, layout: l}
-	to, s := u.let(u.c), u.let(u.c)
-	sums := u.vectors(2)
-	if l.fifths {
-		u.spread = u.vectors(2)
-		for odd, v := range u.spread {
-			u.vector([4]uint32{0x40001 << odd, 0x400010 << odd, 0x4000100 << odd, 0x40001000 << odd})
-			u.set(v)
-		}
-	}
-	counts := []int{l.many, 1}
-	if l.many == 1 {
-		counts = counts[1:]
-	}
-	u.counted(blocksN, counts, func(count int) {
-		for block := range count {
-			u.loaded = map[int]local{}
-			first := block * l.values / 16
-			var in []local
-			for g, fields := range l.groups {
-				in = append(in, u.integers(block, g, fields)...)
-				if !product {
-					for k, v := range in {
-						u.get(to, v)
-						u.vmemory(vStore, callQ+32*(first+g)+16*k)
-					}
-					in = nil
-				} else if (g+1)*16%l.width == 0 {
-					sum := sums[g*16/l.width%2]
-					u.get(sum)
-					u.group(in, blocksX, 32*(first+g+1)-2*l.width)
-					u.weighted(s, 4*((first+g)*16/l.width))
-					u.set(sum)
-					in = nil
-					u.settle(sum)
+func newUnpacker(l *layout) *unpacker {
+	return &unpacker{&blocks{&assembler{params: 6}, blocksCall}, l, blocksFirst, blocksSecond, map[int]local{}, nil, false}
+}
+
+// unpackFunction writes the integers: typeBlocks.
+func unpackFunction(l *layout) function {
+	u := newUnpacker(l)
+	to := u.let(u.c)
+	u.counted(blocksN, []int{1}, func(int) {
+		u.loaded = nil
+		for g := range l.groups {
+			u.scope(func() {
+				for k, v := range u.integers(g) {
+					u.get(to, v)
+					u.vmemory(vStore, callQ+32*g+16*k)
 				}
-			}
+			})
 		}
-		u.add(blocksFirst, l.size*count)
+		u.add(blocksFirst, l.size)
 		if l.fifths {
-			u.add(blocksSecond, 4*count)
+			u.add(blocksSecond, 4)
 		}
-		if product {
-			u.add(blocksX, 2*l.values*count)
-			u.add(s, 4*l.values/l.width*count)
-		} else {
-			u.add(to, 2*l.values*count)
-		}
+		u.add(to, 2*l.values)
 	})
-	if product {
-		u.sum(sums...)
-	} else {
-		u.f32(0)
-	}
+	u.f32(0)
 	return u.function(typeBlocks)
 }
 
 // integers are those of a group of 16 values: of even places and of odd ones.
-func (u *unpacker) integers(block, group int, fields []field) (v []local) {
+func (u *unpacker) integers(group int) (v []local) {
 	for odd := range 2 {
-		for i, f := range fields {
-			u.field(block, f, odd)
+		for i, f := range u.groups[group] {
+			u.field(f, odd)
 			if i > 0 {
 				u.simd(vOr)
 			}
 		}
 		if u.fifths {
-			u.get(blocksSecond)
-			u.loadBytes(vLoad16Splat, 4*block+2*group)
-			u.get(u.spread[odd])
+			spread := func() { // the bits of a word that belong to the lanes
+				u.vector([4]uint32{0x40001 << odd, 0x400010 << odd, 0x4000100 << odd, 0x40001000 << odd})
+			}
+			u.get(u.second)
+			u.loadBytes(vLoad16Splat, 2*group)
+			spread()
 			u.simd(vAnd)
-			u.get(u.spread[odd])
+			spread()
 			u.simd(i16x8Eq)
 			u.splat16(16)
 			u.simd(vAnd, vOr)
@@ -164,23 +140,36 @@ func (u *unpacker) integers(block, group int, fields []field) (v []local) {
 	return v
 }
 
-// field pushes the bits of a field.
-func (u *unpacker) field(block int, f field, odd int) {
-	at := block*u.size + f.at
-	l, ok := u.loaded[at]
+// load pushes the vector that a field is in.
+func (u *unpacker) load(f field) {
+	l, ok := u.places[f.at]
 	if !ok {
-		l = u.local(v128)
-		u.loaded[at] = l
-		u.get(blocksFirst)
-		u.loadBytes(vLoad, at)
+		l = u.zero(v128)
+		u.places[f.at] = l
+	}
+	if !slices.Contains(u.loaded, f.at) {
+		u.loaded = append(u.loaded, f.at)
+		u.get(u.first)
+		u.loadBytes(vLoad, f.at)
 		u.set(l)
 	}
 	u.get(l)
+}
+
+// field pushes the bits of a field.
+func (u *unpacker) field(f field, odd int) {
+	u.load(f)
 	if u.signed {
-		if odd == 0 {
+		switch {
+		case odd == 0:
 			u.shift(i16x8Shl, 8)
+		case u.raised:
+			u.splat16(0xff00)
+			u.simd(vAnd)
 		}
-		u.shift(i16x8ShrS, 8)
+		if !u.raised {
+			u.shift(i16x8ShrS, 8)
+		}
 		return
 	}
 	switch by := f.bit + 8*odd - f.to; {
@@ -207,8 +196,8 @@ func (b *blocks) splat16(v int) {
 	b.vector([4]uint32{l, l, l, l})
 }
 
-// blocks appends the functions of formats to the table. Formats share them.
-func (m *module) blocks() {
+// blocks appends the functions of a kind to the table. Formats share them.
+func (m *module) blocks(kind int) {
 	all := layouts()
 	functions := map[string]int{} // by their code
 	entry := func(f function) {
@@ -219,24 +208,21 @@ func (m *module) blocks() {
 		}
 		m.table = append(m.table, functions[code])
 	}
-	for kind := range kinds {
-		for format := range formats {
-			l, ok := all[format]
-			switch {
-			case !ok:
-				m.table = append(m.table, funcLoad) // of another type, so that a call would trap
-			case kind == kindScales:
-				entry(l.scales())
-			case kind == kindUnpack, kind == kindProduct:
-				entry(unpackFunction(l, kind == kindProduct))
-			case kind == kindExpand:
-				entry(expandFunction(l.width, l.affine))
-			default:
-				entry(dotsFunction(l.width, kind-kindDots+1))
-			}
+	for format := range formats {
+		l, ok := all[format]
+		switch {
+		case !ok, kind == kindBytes && l.signed:
+			m.table = append(m.table, 0) // never called
+		case kind == kindScales, kind == kindWeighed:
+			entry(l.scales(kind == kindWeighed))
+		case kind == kindUnpack:
+			entry(unpackFunction(l))
+		case kind == kindProduct, kind == kindBytes:
+			entry(productFunction(l, kind == kindBytes))
+		case kind == kindExpand:
+			entry(expandFunction(l.width, l.affine))
+		default:
+			entry(dotsFunction(l.width, kind-kindDots+1))
 		}
-	}
-	for rows := 1; rows <= tileRows; rows++ {
-		entry(floatsFunction(rows))
 	}
 }

@@ -23,14 +23,14 @@ func (b *blocks) sum(v ...local) {
 func (b *blocks) vectors(n int) []local {
 	l := make([]local, n)
 	for i := range l {
-		l[i] = b.local(v128)
+		l[i] = b.zero(v128)
 	}
 	return l
 }
 
 // counted repeats steps while n, which goes down, has as many as the first count, then as many as the next.
 func (b *blocks) counted(n local, counts []int, steps func(count int)) {
-	(&tile{assembler: b.assembler}).loop(n, counts, steps)
+	(&tile{assembler: b.assembler}).loop(n, counts, func(count int) { b.scope(func() { steps(count) }) })
 }
 
 // weighFunction multiplies the scales of n groups of weights with those of a row of x, as those of row j of a tile, and
@@ -38,7 +38,7 @@ func (b *blocks) counted(n local, counts []int, steps func(count int)) {
 func weighFunction() function {
 	const row, j, from, n = local(1), local(2), local(3), local(4)
 	b := newBlocks(5)
-	total := b.local(v128)
+	total := b.zero(v128)
 	field := func(at int) local {
 		of := b.let(b.c, row, 8, times, plus)
 		b.get(of)

@@ -68,7 +68,7 @@ func runBlocks(t *testing.T, m *machine, r *rand.Rand, op int, words map[int]int
 // Operations on weights read and write nothing but their operands, wherever these are: at the end of the memory a read beyond
 // them traps, and elsewhere NaN are after them. What they compute, package blocks tests.
 func TestBlocksBounds(t *testing.T) {
-	code, err := build(nil)
+	code, _, err := build(nil)
 	require.NoError(t, err)
 	m := newMachine(t, code, 4)
 	r := random(t)
@@ -80,7 +80,7 @@ func TestBlocksBounds(t *testing.T) {
 				}
 				// Rows are padded to 16 bytes, which nothing may depend on: here the last ends where its blocks end.
 				size := planes[format]
-				row, rows, rowsOfX, k := n*(size[0]+size[1]+size[2]), 1+r.IntN(3), 1+r.IntN(callRows), n*l.values
+				row, rows, rowsOfX, k := n*(size[0]+size[1]+size[2]), 1+r.IntN(6), 1+r.IntN(callRows), n*l.values
 				row = (row + 3) &^ 3
 				data := make([]byte, row*rows)
 				for i := range data {
@@ -114,6 +114,9 @@ func TestBlocksBounds(t *testing.T) {
 					in[callScale+8*i], in[callSum+8*i] = floats(k/l.width), floats(k/l.width)
 				}
 				finite(runBlocks(t, m, r, runMultiply8, words, in))
+				one := operands{callX: in[callWide], callScale: in[callScale], callSum: in[callSum], callData: data, callY: y[:4*rows]}
+				words[callStride] = 2
+				finite(runBlocks(t, m, r, runMultiplyOne, words, one))
 				words[callHi] = 1
 				finite(runBlocks(t, m, r, runDequantize, words, operands{callY: make([]byte, 4*k), callData: data[:row]}))
 				words[callHi], words[callStride], words[callLDY] = rows, 4*rows, 4*k

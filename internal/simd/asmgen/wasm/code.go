@@ -3,7 +3,9 @@ package wasm
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"math"
+	"slices"
 )
 
 // Instructions that this package uses.
@@ -27,6 +29,7 @@ const (
 	opI32Load      = 0x28
 	opF32Load      = 0x2a
 	opF64Load      = 0x2b
+	opI32Store     = 0x36
 	opF32Store     = 0x38
 	opF64Store     = 0x39
 	opI32Const     = 0x41
@@ -70,6 +73,7 @@ const (
 	i32x4Splat       = 0x11
 	f32x4Splat       = 0x13
 	f32x4Extract     = 0x1f
+	i8x16Eq          = 0x23
 	i16x8Eq          = 0x2d
 	i32x4Eq          = 0x37
 	i32x4GtS         = 0x3b
@@ -94,6 +98,7 @@ const (
 	f32x4Trunc       = 0x69
 	f32x4Nearest     = 0x6a
 	i8x16Sub         = 0x71
+	i8x16MaxS        = 0x78
 	i16x8ExtendLow   = 0x87
 	i16x8ExtendHigh  = 0x88
 	i16x8ExtendLowU  = 0x89
@@ -125,24 +130,76 @@ const (
 	f32x4Convert     = 0xfa // f32x4.convert_i32x4_s
 )
 
+// Relaxed SIMD.
+const (
+	i8x16RelaxedSwizzle = 0x100
+	f32x4RelaxedMadd    = 0x105
+	i32x4RelaxedDotAdd  = 0x113 // i32x4.relaxed_dot_i8x16_i7x16_add_s
+)
+
 // local is a local variable of a function.
 type local int
 
 // assembler writes the code of a function.
 type assembler struct {
-	params int // that come before the locals
-	locals []byte
-	buf    bytes.Buffer
-	depth  int // of open blocks
+	params    int // that come before the locals
+	locals    []byte
+	constants map[[4]uint32]local // vectors
+	first     bytes.Buffer        // code that sets them
+	buf       bytes.Buffer
+	depth     int              // of open blocks
+	used      []local          // those of a scope
+	free      map[byte][]local // by type
 }
 
-// local adds a variable.
-func (a *assembler) local(typ byte) local {
+// constantsFrom is the number of the first variable of those with constants, in all functions, so that others have the same numbers
+// whatever constants there are.
+const constantsFrom = 56
+
+// local is a variable, a new one or that of a scope before.
+func (a *assembler) local(typ byte) (l local) {
+	if f := a.free[typ]; len(f) > 0 {
+		l, a.free[typ] = f[len(f)-1], f[:len(f)-1]
+	} else {
+		l = a.zero(typ)
+	}
+	a.used = append(a.used, l)
+	return l
+}
+
+// zero adds a variable that no scope takes, and which is zero at first.
+func (a *assembler) zero(typ byte) local {
 	a.locals = append(a.locals, typ)
 	return local(a.params + len(a.locals) - 1)
 }
 
-func (a *assembler) function(typ int) function { return function{typ, a.locals, a.buf.Bytes()} }
+// scope writes code whose variables the code after it may use for others, so that what is the same is written in the same bytes:
+// the module is compressed.
+func (a *assembler) scope(do func()) {
+	outer := a.used
+	a.used = nil
+	do()
+	if a.free == nil {
+		a.free = map[byte][]local{}
+	}
+	for _, l := range slices.Backward(a.used) {
+		typ := a.locals[int(l)-a.params]
+		a.free[typ] = append(a.free[typ], l)
+	}
+	a.used = outer
+}
+
+func (a *assembler) function(typ int) function {
+	if room := constantsFrom - a.params; len(a.constants) > 0 {
+		if len(a.locals) > room {
+			panic(fmt.Sprintf("a function with constants has %d variables, of which there is room for %d", len(a.locals), room))
+		}
+		for len(a.locals) < room+len(a.constants) {
+			a.locals = append(a.locals, v128)
+		}
+	}
+	return function{typ, a.locals, append(a.first.Bytes(), a.buf.Bytes()...)}
+}
 
 // op writes instructions without immediate arguments.
 func (a *assembler) op(ops ...byte) { a.buf.Write(ops) }
@@ -176,12 +233,35 @@ func (a *assembler) f32(v float32) {
 	a.buf.Write(binary.LittleEndian.AppendUint32(nil, math.Float32bits(v)))
 }
 
-// vector writes a constant of four lanes.
+// vector pushes a constant of four lanes. It is a variable that is set at the start of the function: V8 makes a constant anew
+// wherever it is used, which takes three instructions, since version 13 or so also in loops.
 func (a *assembler) vector(lanes [4]uint32) {
-	a.simd(vConst)
-	for _, v := range lanes {
-		a.buf.Write(binary.LittleEndian.AppendUint32(nil, v))
+	l, ok := a.constants[lanes]
+	if !ok {
+		if a.constants == nil {
+			a.constants = map[[4]uint32]local{}
+		}
+		l = local(constantsFrom + len(a.constants))
+		a.constants[lanes] = l
+		if lanes != [4]uint32{} { // which variables are
+			w := &a.first
+			if v := lanes[0]; lanes == [4]uint32{v, v, v, v} {
+				w.WriteByte(opI32Const)
+				writeInt(w, int64(int32(v)))
+				w.WriteByte(prefixSIMD)
+				writeUint(w, i32x4Splat)
+			} else {
+				w.WriteByte(prefixSIMD)
+				writeUint(w, vConst)
+				for _, v := range lanes {
+					w.Write(binary.LittleEndian.AppendUint32(nil, v))
+				}
+			}
+			w.WriteByte(opLocalSet)
+			writeUint(w, uint64(l))
+		}
 	}
+	a.get(l)
 }
 
 // memory writes a scalar load or store of 32 bits.

@@ -12,7 +12,7 @@ import (
 
 // Files returns the module and the Go functions that call it, by their path in internal/simd.
 func Files() (map[string][]byte, error) {
-	module, err := build(kernels.All)
+	module, relaxed, err := build(kernels.All)
 	if err != nil {
 		return nil, err
 	}
@@ -20,7 +20,7 @@ func Files() (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return map[string][]byte{"kernels/kernels_gen.wasm": module, "kernels/stubs_gen_js.go": stubs}, nil
+	return map[string][]byte{"kernels/kernels_gen.wasm": module, "blocks/relaxed_gen.wasm": relaxed, "kernels/stubs_gen_js.go": stubs}, nil
 }
 
 // stubs are Go functions with the signatures that assembly has on other platforms.

@@ -171,17 +171,17 @@ type tile struct {
 
 func newTile(params, rows, vectors int) *tile {
 	t := &tile{assembler: &assembler{params: params}, rows: rows, vectors: vectors}
-	for range rows {
-		var sums []local
-		for range vectors {
-			sums = append(sums, t.local(v128)) // zeros
+	// All tiles have the variables of the largest, so that what they have in common has the same bytes.
+	some := func(n int) (l []local) {
+		for range tileVectors {
+			l = append(l, t.local(v128)) // zeros
 		}
-		t.sums = append(t.sums, sums)
+		return l[:n]
 	}
-	t.row = t.local(v128)
-	for range vectors {
-		t.right = append(t.right, t.local(v128))
+	for range tileRows {
+		t.sums = append(t.sums, some(vectors))
 	}
+	t.sums, t.row, t.right = t.sums[:rows], t.local(v128), some(vectors)
 	return t
 }
 
@@ -248,9 +248,11 @@ func stridedTile(rows, vectors int) function {
 	const left, right, c, k, ai, ak, bk = local(0), local(1), local(2), local(3), local(4), local(5), local(6)
 	const ldc, cols, alpha, beta = local(7), local(8), local(9), local(10)
 	t := newTile(11, rows, vectors)
-	offsets := make([]local, rows) // of rows of A
-	for r := 1; r < rows; r++ {
+	offsets := make([]local, tileRows) // of rows of A
+	for r := range offsets {
 		offsets[r] = t.local(i32)
+	}
+	for r := 1; r < rows; r++ {
 		t.get(ai)
 		t.constant(r)
 		t.op(opI32Mul)

@@ -68,7 +68,7 @@ func factors(r *rand.Rand) (alpha, beta float32) {
 }
 
 func TestBlock(t *testing.T) {
-	code, err := build(nil)
+	code, _, err := build(nil)
 	require.NoError(t, err)
 	m := newMachine(t, code, 1)
 	r := random(t)
@@ -86,7 +86,7 @@ func TestBlock(t *testing.T) {
 }
 
 func TestTile(t *testing.T) {
-	code, err := build(nil)
+	code, _, err := build(nil)
 	require.NoError(t, err)
 	m := newMachine(t, code, 1)
 	r := random(t)
@@ -113,7 +113,7 @@ func TestTile(t *testing.T) {
 }
 
 func TestPack(t *testing.T) {
-	code, err := build(nil)
+	code, _, err := build(nil)
 	require.NoError(t, err)
 	m := newMachine(t, code, 1)
 	r := random(t)
@@ -151,7 +151,7 @@ func TestPack(t *testing.T) {
 }
 
 func TestTranspose(t *testing.T) {
-	code, err := build(nil)
+	code, _, err := build(nil)
 	require.NoError(t, err)
 	m := newMachine(t, code, 1)
 	r := random(t)

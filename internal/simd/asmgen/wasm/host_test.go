@@ -374,7 +374,7 @@ func TestKernels(t *testing.T)    { testOn(t, kernels.All) }
 
 // testOn compares translations of kernels with their definitions.
 func testOn(t *testing.T, list []*ir.Kernel) {
-	code, err := build(list)
+	code, _, err := build(list)
 	require.NoError(t, err)
 	m := newMachine(t, code, 1)
 	for op, k := range list {

@@ -9,7 +9,7 @@ import (
 
 const lanes = 4 // of a vector
 
-// features are those of SIMD128. Its relaxed successor has FMA, with results that differ between machines.
+// features are those of SIMD128. Relaxed SIMD has FMA, with results that differ between machines; see productFunction.
 var features = ir.Features{Round: true}
 
 // kernel is the state of a translation.
@@ -23,6 +23,7 @@ type kernel struct {
 	pointers []local // inputs, and last y
 	params   []local
 	acc      [][]local // by accumulator, by copy
+	results  [][]local // of a copy of the body: guard, what is stored, accumulators
 
 	// Of the copy of the body that is being written:
 	copy  int
@@ -157,23 +158,30 @@ func (t *kernel) step(stop label, copies int, tail bool) {
 	var store, guard []local
 	next := make([][]local, len(t.acc)) // by accumulator, by copy
 	t.tail = tail
-	save := func(n *ir.Node) local {
-		l := t.local(v128)
-		t.emit(n)
-		t.set(l)
-		return l
-	}
 	for c := range copies {
 		t.copy, t.value = c, map[*ir.Node]local{}
-		if t.body.Guard != nil {
-			guard = append(guard, save(t.body.Guard))
+		if c == len(t.results) {
+			t.results = append(t.results, make([]local, 2+len(t.acc)))
+			for i := range t.results[c] {
+				t.results[c][i] = t.zero(v128)
+			}
 		}
-		if t.body.Store != nil {
-			store = append(store, save(t.body.Store))
+		save := func(result int, n *ir.Node) local {
+			t.emit(n)
+			t.set(t.results[c][result])
+			return t.results[c][result]
 		}
-		for i, a := range t.body.Accumulators {
-			next[i] = append(next[i], save(a.Next))
-		}
+		t.scope(func() {
+			if t.body.Guard != nil {
+				guard = append(guard, save(0, t.body.Guard))
+			}
+			if t.body.Store != nil {
+				store = append(store, save(1, t.body.Store))
+			}
+			for i, a := range t.body.Accumulators {
+				next[i] = append(next[i], save(2+i, a.Next))
+			}
+		})
 	}
 	if guard != nil {
 		t.get(guard...)

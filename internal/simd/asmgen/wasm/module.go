@@ -36,12 +36,15 @@ type function struct {
 	code   []byte // without the final end
 }
 
-// module is a module that imports a memory and the address of the mailbox, and exports run.
+// module is a module that imports a memory and the address of the mailbox. The first one exports run and the table of its
+// functions, which another imports to add its own.
 type module struct {
 	types     []signature
 	functions []function
 	table     []int // function by operation
 	run       int
+	from      int // where the table of a module that adds to it begins; 0 for the first
+	more      int // entries of the table that another module adds
 }
 
 // encode writes the module in the binary format.
@@ -61,30 +64,46 @@ func (m *module) encode() []byte {
 			writeBytes(w, t.results)
 		}
 	})
-	section(2, 2, func(w *bytes.Buffer) {
+	first := m.from == 0
+	imports := 3
+	if first {
+		imports = 2
+	}
+	section(2, imports, func(w *bytes.Buffer) {
 		writeBytes(w, []byte("go"))
 		writeBytes(w, []byte("mem"))
 		w.Write([]byte{0x02, 0x00, 0}) // a memory without an upper limit, at least 0 pages
 		writeBytes(w, []byte("go"))
 		writeBytes(w, []byte("box"))
 		w.Write([]byte{0x03, i32, 0}) // a constant
+		if !first {
+			writeBytes(w, []byte("go"))
+			writeBytes(w, []byte("table"))
+			w.Write([]byte{0x01, 0x70, 0x00, 0}) // functions, no upper limit, at least none
+		}
 	})
 	section(3, len(m.functions), func(w *bytes.Buffer) {
 		for _, f := range m.functions {
 			writeUint(w, uint64(f.typ))
 		}
 	})
-	section(4, 1, func(w *bytes.Buffer) {
-		w.Write([]byte{0x70, 0x00}) // functions, no upper limit
-		writeUint(w, uint64(len(m.table)))
-	})
-	section(7, 1, func(w *bytes.Buffer) {
-		writeBytes(w, []byte("run"))
-		w.WriteByte(0x00)
-		writeUint(w, uint64(m.run))
-	})
+	if first {
+		section(4, 1, func(w *bytes.Buffer) {
+			w.Write([]byte{0x70, 0x00}) // functions, no upper limit
+			writeUint(w, uint64(len(m.table)+m.more))
+		})
+		section(7, 2, func(w *bytes.Buffer) {
+			writeBytes(w, []byte("run"))
+			w.WriteByte(0x00)
+			writeUint(w, uint64(m.run))
+			writeBytes(w, []byte("table"))
+			w.Write([]byte{0x01, 0})
+		})
+	}
 	section(9, 1, func(w *bytes.Buffer) {
-		w.Write([]byte{0x00, opI32Const, 0, opEnd}) // from 0 in the table
+		w.Write([]byte{0x00, opI32Const})
+		writeInt(w, int64(m.from))
+		w.WriteByte(opEnd)
 		writeUint(w, uint64(len(m.table)))
 		for _, f := range m.table {
 			writeUint(w, uint64(f))
@@ -93,10 +112,18 @@ func (m *module) encode() []byte {
 	section(10, len(m.functions), func(w *bytes.Buffer) {
 		for _, f := range m.functions {
 			var b bytes.Buffer
-			writeUint(&b, uint64(len(f.locals)))
-			for _, t := range f.locals {
-				b.Write([]byte{1, t})
+			runs := 0
+			var r bytes.Buffer
+			for i := 0; i < len(f.locals); runs++ {
+				n := i
+				for i < len(f.locals) && f.locals[i] == f.locals[n] {
+					i++
+				}
+				writeUint(&r, uint64(i-n))
+				r.WriteByte(f.locals[n])
 			}
+			writeUint(&b, uint64(runs))
+			b.Write(r.Bytes())
 			b.Write(f.code)
 			b.WriteByte(opEnd)
 			writeBytes(w, b.Bytes())

@@ -9,7 +9,7 @@ import (
 
 // TestTaps puts each of the operands at the end of the memory in turns.
 func TestTaps(t *testing.T) {
-	code, err := build(nil)
+	code, _, err := build(nil)
 	require.NoError(t, err)
 	m := newMachine(t, code, 1)
 	r := random(t)

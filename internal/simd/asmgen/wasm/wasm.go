@@ -16,27 +16,31 @@ const (
 	runColumns
 	runMultiply
 	runMultiply8
+	runMultiplyOne
 	operations
 )
 
 // operationNames are Go constants.
 var operationNames = [operations]string{"opBlock", "opTile", "opPack", "opTranspose", "opTaps",
-	"opDequantize", "opColumns", "opMultiply", "opMultiply8"}
+	"opDequantize", "opColumns", "opMultiply", "opMultiply8", "opMultiplyOne"}
 
-// build makes the module of some kernels. Operation i is kernel i.
-func build(kernels []*ir.Kernel) ([]byte, error) {
+var types = []signature{
+	typeRun:     {nil, []byte{i32}},
+	typeLoad:    {[]byte{i32, i32}, []byte{v128}},
+	typeStore:   {[]byte{i32, i32, v128}, nil},
+	typePacked:  {[]byte{i32, i32, i32, i32, i32, i32, f32, f32}, nil},
+	typeStrided: {[]byte{i32, i32, i32, i32, i32, i32, i32, i32, i32, f32, f32}, nil},
+	typeBlocks:  {[]byte{i32, i32, i32, i32, i32, i32}, []byte{f32}},
+	typeWeigh:   {[]byte{i32, i32, i32, i32, i32}, []byte{f32}},
+	typeExpand:  {[]byte{i32, i32, i32}, nil},
+	typeDots:    {[]byte{i32, i32, i32, i32}, nil},
+}
+
+// build makes the module of some kernels, for which operation i is kernel i, and the one for engines with relaxed SIMD that adds
+// to it.
+func build(kernels []*ir.Kernel) (plain, relaxed []byte, err error) {
 	m := &module{
-		types: []signature{
-			typeRun:     {nil, []byte{i32}},
-			typeLoad:    {[]byte{i32, i32}, []byte{v128}},
-			typeStore:   {[]byte{i32, i32, v128}, nil},
-			typePacked:  {[]byte{i32, i32, i32, i32, i32, i32, f32, f32}, nil},
-			typeStrided: {[]byte{i32, i32, i32, i32, i32, i32, i32, i32, i32, f32, f32}, nil},
-			typeBlocks:  {[]byte{i32, i32, i32, i32, i32, i32}, []byte{f32}},
-			typeWeigh:   {[]byte{i32, i32, i32, i32, i32}, []byte{f32}},
-			typeExpand:  {[]byte{i32, i32, i32}, nil},
-			typeDots:    {[]byte{i32, i32, i32, i32}, nil},
-		},
+		types:     types,
 		functions: []function{funcLoad: loadFunction(), funcStore: storeFunction(), funcApply: {}, funcWeigh: weighFunction()},
 	}
 	table := func(list ...function) {
@@ -48,20 +52,28 @@ func build(kernels []*ir.Kernel) ([]byte, error) {
 	for _, k := range kernels {
 		f, err := kernelFunction(k)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		table(f)
 	}
 	packed := len(kernels) + operations
 	strided := packed + tileRows*tileVectors
-	weights := strided + tileRows*tileVectors
+	floats := strided + tileRows*tileVectors
+	weights := floats + tileRows
 	m.functions[funcApply] = applyFunction(weights)
 	table(blockFunction(packed), tileFunction(strided), packFunction(), transposeFunction(), tapsFunction())
-	table(dequantizeFunction(weights), columnsFunction(weights), multiplyFunction(weights, false), multiplyFunction(weights, true))
+	table(dequantizeFunction(weights), columnsFunction(weights), multiplyFunction(weights, floats, false), multiplyFunction(weights, floats, true), oneRowFunction())
 	table(eachTile(packedTile)...)
 	table(eachTile(stridedTile)...)
-	m.blocks()
-	m.run = len(m.functions)
+	for rows := 1; rows <= tileRows; rows++ {
+		table(floatsFunction(rows))
+	}
+	for kind := range kindBytes {
+		m.blocks(kind)
+	}
+	m.run, m.more = len(m.functions), formats
 	m.functions = append(m.functions, runFunction())
-	return m.encode(), nil
+	more := &module{types: types, from: weights + formats*kindBytes}
+	more.blocks(kindBytes)
+	return m.encode(), more.encode(), nil
 }

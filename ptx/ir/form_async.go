@@ -34,6 +34,10 @@ cp.reduce.async.bulk.global.shared::cta.bulk_group$hint.(min max).(f16 bf16) a a
 # tensors
 cp.async.bulk.tensor.($dim).shared::cluster.global{.tile}.$tx$hint a A a $pol | 90 8.0
 cp.async.bulk.tensor.($dim).shared::cluster.global{.tile}.$tx.multicast::cluster$hint a A a s:u16 $pol | 90 8.0
+cp.async.bulk.tensor.($dim).$group.shared::cluster.global{.tile}.$tx$hint a A a $pol | 100a 8.6
+cp.async.bulk.tensor.($dim).$group.shared::cluster.global{.tile}.$tx.multicast::cluster$hint a A a s:u16 $pol | 100a 8.6
+cp.async.bulk.tensor.($dim).shared::cluster.global{.tile}.$tx.$group$hint a A a $pol | 100a 8.6
+cp.async.bulk.tensor.($dim).shared::cluster.global{.tile}.$tx.multicast::cluster.$group$hint a A a s:u16 $pol | 100a 8.6
 cp.async.bulk.tensor.($dim).shared::cta.global{.tile}.$tx$hint a A a $pol | 90 8.6
 cp.async.bulk.tensor.(3d 4d 5d).shared::cluster.global.im2col.$tx$hint a A a o:u16 $pol | 90 8.0
 cp.async.bulk.tensor.(3d 4d 5d).shared::cluster.global.im2col.$tx.multicast::cluster$hint a A a o:u16 s:u16 $pol | 90 8.0

@@ -57,7 +57,7 @@ func accelerated(in *Instr, sm, own Target) bool {
 	switch {
 	case own.Suffix == "":
 		return false
-	case in.Kind() == TensorMemory:
+	case in.Kind() == TensorMemory || in.First("cta_group::1", "cta_group::2") != "":
 		return own.SM/10 == sm.SM/10 && own.SM >= sm.SM
 	}
 	return own.SM > sm.SM && (in.Op == "setmaxnreg" || in.Op == "tensormap.replace")

@@ -8,7 +8,7 @@ import (
 // Tensor memory of sm_100: its allocation, what moves between it and registers or shared memory, and products that leave their results there.
 const tensorForms = `
 tcgen05.alloc.$group.sync.aligned{.shared::cta}.b32 a s:u32 | 100a 8.6
-tcgen05.dealloc.$group.sync.aligned.b32 r:b32 s:u32 | 100a 8.6
+tcgen05.dealloc.$group.sync.aligned.b32 r:u32 s:u32 | 100a 8.6
 tcgen05.relinquish_alloc_permit.$group.sync.aligned | 100a 8.6
 tcgen05.wait::ld.sync.aligned | 100a 8.6
 tcgen05.wait::st.sync.aligned | 100a 8.6

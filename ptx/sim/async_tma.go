@@ -34,9 +34,11 @@ func (c *compiler) tile(in *ir.Instr, i int) (*tile, error) {
 		return nil, c.unsupported(in)
 	}
 	for _, m := range in.Mods {
-		if strings.HasPrefix(string(m), "im2col::") || strings.HasPrefix(string(m), "tile::") || strings.HasPrefix(string(m),
-			"cta_group") {
+		if strings.HasPrefix(string(m), "im2col::") || strings.HasPrefix(string(m), "tile::") {
 			return nil, c.unsupported(in)
+		}
+		if strings.HasPrefix(string(m), "cta_group") {
+			return nil, c.errorf(in, compute.ErrUnsupported, "tensor copies of a pair of blocks are not supported")
 		}
 	}
 	t := &tile{op: c.memOp(in, 32, false), im2col: in.Has("im2col") || in.Has("im2col_no_offs")}

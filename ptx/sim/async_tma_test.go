@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx/ir"
 	"github.com/wavelane/wavelane/ptx/sim"
@@ -133,6 +134,17 @@ func converted(m *tensormap.Map, b []byte) []byte {
 		bits = (bits + 1<<12) &^ (1<<13 - 1)
 	}
 	return binary.LittleEndian.AppendUint32(nil, bits)
+}
+
+// TestTensorOfPairs: copies whose mbarrier may be that of the other block of a pair are refused.
+func TestTensorOfPairs(t *testing.T) {
+	m, err := sim.New(sim.Config{}).Load(module(t, ".version 8.6\n.target sm_100a\n.address_size 64\n.visible .entry k() {\n"+
+		".reg .b32 %r<4>; .reg .b64 %d<2>;\ncp.async.bulk.tensor.2d.cta_group::2.shared::cluster.global.mbarrier::complete_tx::bytes "+
+		"[%r0], [%d0, {%r1, %r2}], [%r3];\nret;\n}\n"))
+	require.NoError(t, err)
+	_, err = m.Kernel("k")
+	require.ErrorIs(t, err, compute.ErrUnsupported)
+	require.ErrorContains(t, err, "tensor copies of a pair of blocks")
 }
 
 func TestTensorLoad(t *testing.T) {

@@ -171,13 +171,16 @@ func DecodeInstruction(kind string, blocks, group int, sparse bool, d uint32) (*
 // packed tells whether the bytes of shared memory are not elements.
 func (e Elements) packed() bool { return e.Bits < 8 }
 
+// bytes is how many of 16 bytes have elements.
+func (e Elements) bytes() int { return e.Per * e.Bits / 8 }
+
 // Chunks calls f with the addresses and lengths of the pieces of up to 16 bytes that rows hold, k elements long.
 func (e Elements) Chunks(d *Descriptor, rows, k int, trans bool, f func(addr uint32, bytes int)) {
 	if trans {
 		d.Chunks(0, rows, k, e.Bits/8, true, func(addr uint32) { f(addr, chunk) })
 		return
 	}
-	d.Chunks(0, rows, k/e.Per*chunk, 1, false, func(addr uint32) { f(addr, e.Per*e.Bits/8) })
+	d.Chunks(0, rows, k/e.Per*chunk, 1, false, func(addr uint32) { f(addr, e.bytes()) })
 }
 
 // Read reads the bits of the elements of rows, k elements long.
@@ -190,7 +193,7 @@ func (e Elements) Read(d *Descriptor, mem []byte, dst []uint64, rows, k int, tra
 				continue
 			}
 			if at%e.Per == 0 {
-				b := mem[d.Address(mn, at/e.Per*chunk, 1, false):][:chunk]
+				b := mem[d.Address(mn, at/e.Per*chunk, 1, false):][:e.bytes()]
 				for i := range e.Per {
 					dst[mn*k+at+i] = bitsAt(b, i*e.Bits, e.Bits)
 				}

@@ -24,6 +24,7 @@ type allocator struct {
 	file   [2][]*value // what registers hold: vectors, masks
 	taken  [2][]bool   // by pinned values and accumulators
 	uses   map[*value][]int
+	inputs map[*value]*instr // loads of what one instruction uses, which may take it from memory
 	slot   map[*value]int
 	heir   map[*value]*value // of a value after the step, the accumulator that it becomes
 	locked map[*value]bool   // operands of the instruction at hand
@@ -37,7 +38,7 @@ func newAllocator(l *lowering, sec *section, pins map[*value]int, fr *frame, out
 	a := &allocator{
 		lowering: l, sec: sec, out: out, frame: fr, pinned: map[*value]bool{}, reg: map[*value]int{},
 		file: [2][]*value{make([]*value, l.regs), make([]*value, 8)}, taken: [2][]bool{make([]bool, l.regs), make([]bool, 8)},
-		uses: map[*value][]int{}, slot: map[*value]int{}, heir: map[*value]*value{}, locked: map[*value]bool{},
+		uses: map[*value][]int{}, inputs: map[*value]*instr{}, slot: map[*value]int{}, heir: map[*value]*value{}, locked: map[*value]bool{},
 	}
 	a.taken[1][0] = true
 	for v, r := range pins {
@@ -65,6 +66,11 @@ func newAllocator(l *lowering, sec *section, pins map[*value]int, fr *frame, out
 	for k, v := range sec.next {
 		a.uses[v] = append(a.uses[v], len(sec.code))
 		a.heir[v] = sec.accs[k]
+	}
+	for _, in := range sec.code {
+		if in.op == opLoad && a.masks && light(a.body) && sec.mask == nil && len(a.uses[in.dst]) == 1 {
+			a.inputs[in.dst] = in
+		}
 	}
 	return a
 }
@@ -96,7 +102,7 @@ func (a *allocator) foldable(v *value) bool {
 		return false
 	}
 	_, slot := a.slot[v]
-	return v.kind == constant || slot && a.vex
+	return v.kind == constant || slot && a.vex || a.inputs[v] != nil
 }
 
 func (a *allocator) bind(v *value, r int) {
@@ -166,9 +172,11 @@ func (a *allocator) spill(v *value) {
 
 // fetch loads v into register r without binding it.
 func (a *allocator) fetch(v *value, r int) {
-	if _, slot := a.slot[v]; slot {
+	_, slot := a.slot[v]
+	switch {
+	case slot:
 		a.spills++
-	} else {
+	case a.inputs[v] == nil:
 		a.loads++
 	}
 	if a.out != nil {
@@ -251,6 +259,9 @@ func (a *allocator) step(in *instr, p int) {
 	}
 	switch in.op {
 	case opLoad:
+		if a.inputs[in.dst] != nil {
+			return
+		}
 		if a.sec.mask != nil && a.vex {
 			a.need(a.sec.mask, p)
 		}

@@ -13,8 +13,12 @@ func plan(s *set, k *ir.Kernel) *function {
 	body := k.Build(s.Features)
 	want := s.unroll(k, body)
 	for copies := want; ; copies /= 2 {
+		together := copies
+		if light(body) {
+			together = 1
+		}
 		for _, pinned := range []bool{true, false} {
-			for group := copies; group >= 1; group /= 2 {
+			for group := together; group >= 1; group /= 2 {
 				f := newFunction(s, k, body, copies, group, pinned, nil)
 				if f == nil {
 					continue
@@ -29,6 +33,18 @@ func plan(s *set, k *ir.Kernel) *function {
 			}
 		}
 	}
+}
+
+// light says whether loads from L1 and stores bound a body. Its copies take turns then, since loads and stores of different copies begin in
+// the same cycle: axpy of 4,096 elements on Emerald Rapids takes 0.96 of the time. With three operands in L2 it is better to load together.
+func light(b *ir.Body) bool {
+	inputs := 0
+	for _, n := range b.Nodes {
+		if n.Op == ir.OpInput {
+			inputs++
+		}
+	}
+	return inputs <= 2 && len(b.Nodes) <= lightNodes && len(b.Accumulators) == 0
 }
 
 // unroll is the number of vectors in a step of the main loop. Folds gain from more chains than other loops: two additions may

@@ -159,7 +159,10 @@ func (w *writer) move(mask bool, from, to int) {
 // fetch loads a value that is in memory.
 func (w *writer) fetch(a *allocator, v *value, r int) {
 	s, slot := a.slot[v]
+	in := a.inputs[v]
 	switch {
+	case in != nil:
+		w.load(a, in, r)
 	case slot && v.mask:
 		w.KMOVW(w.slot(s), kreg(r))
 	case slot:
@@ -241,6 +244,9 @@ func (w *writer) place(a *allocator, p place) (operand.Op, bool) {
 	if s, ok := a.slot[p.v]; ok {
 		return w.slot(s), false
 	}
+	if in := a.inputs[p.v]; in != nil {
+		return w.input(in), false
+	}
 	return w.table.constant(p.v.bits), w.masks
 }
 
@@ -259,15 +265,21 @@ func (w *writer) element(base reg.Register, copy int) operand.Mem {
 	return operand.Mem{Base: base, Index: gpIndex, Scale: 4, Disp: copy * w.bytes()}
 }
 
-func (w *writer) load(a *allocator, in *instr, r int) {
+// input is the address of a vector of an input, which streaming loops ask for before they need it.
+func (w *writer) input(in *instr) operand.Mem {
+	const line, ahead = 64, 2048
 	m := w.element(gpIn[in.input], in.copy)
+	if w.streaming && in.copy*w.bytes()%line == 0 {
+		w.PREFETCHT1(m.Offset(ahead))
+	}
+	return m
+}
+
+func (w *writer) load(a *allocator, in *instr, r int) {
+	m := w.input(in)
 	mask := a.sec.mask
 	switch {
 	case mask == nil:
-		const line, ahead = 64, 2048
-		if w.streaming && in.copy*w.bytes()%line == 0 {
-			w.PREFETCHT1(m.Offset(ahead))
-		}
 		w.do(w.v("MOVUPS"), m, w.vec(r))
 	case w.masks:
 		w.VMOVUPS_Z(m, kreg(a.reg[mask]), w.vec(r))

@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"math"
+	"runtime"
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/catalogue"
@@ -17,12 +18,16 @@ import (
 // of keys, so that few queries of many heads make one product too.
 //
 // Of 512 tokens of 12 heads on Emerald Rapids with AVX-512, 60 % of the time are tiles of the two products, at the rate of multiply-adds,
-// 10 % exponentials, 10 % queries and results, whose rows lie apart in L3, and 5 % packing of keys. Blocks of 256 and 512 queries, values
-// that are copied together, and queries that are used as they lie were not faster.
+// 15 % exponentials and maxima, 10 % queries and results, whose rows lie apart in L3, and 8 % putting keys and values in order. Blocks of
+// 256 and 512 queries, and queries that are used as they lie, were not faster.
 const (
 	attentionRows = 128
 	attentionKeys = 256
+	aheadRows     = 8 // rows of queries and results, which lie apart, are asked for so many before their use
 )
+
+// inPage says whether the code is downloaded with a page. It does without what only makes it faster, which is 3 KB.
+const inPage = runtime.GOARCH == "wasm"
 
 // attending is an attention over the call's operands.
 type attending struct {
@@ -87,7 +92,22 @@ type attentionTile struct {
 	rows        []int     // of a tile's keys; negative where a page has none
 	missing     bool      // some of them are negative
 	max, sum    []float64
+	tiles       []orderedTile
 }
+
+// orderedTile is a tile of keys and values in the order in which products read them: keys are columns, orderedStride apart, and values
+// follow each other. Blocks of queries that share a head of keys and come to the same thread find it there.
+type orderedTile struct {
+	serial      uint64 // of the execution
+	head        int    // of all caches
+	first, keys int
+	k, v        []float32
+}
+
+const (
+	orderedStride = attentionKeys + 32 // rows that are a power of two apart would share sets of L1
+	orderedMost   = 1 << 17            // elements of keys that stay; the tiles after them share the last place
+)
 
 var attentionTiles engine.FreeList[attentionTile]
 
@@ -118,9 +138,19 @@ func (t *attentionTile) start(x *attending, c *call, a *args, unit int) {
 		t.at[r] = ((t.batch*x.N+i)*x.Heads + t.head*g + (t.first+r)%g) * x.D
 		t.from[r], t.to[r] = x.Seen(i, t.used)
 		t.max[r], t.sum[r] = math.Inf(-1), 0
+	}
+	for r, at := range t.at {
 		q := t.q[r*x.D:][:x.D]
-		widen(q, a.in[0], c.in[0].DType, t.at[r])
-		kernels.Scale(q, q, scale)
+		if inPage || c.in[0].DType != compute.Float32 {
+			widen(q, a.in[0], c.in[0].DType, at)
+			kernels.Scale(q, q, scale)
+			continue
+		}
+		from := a.in[0].f32()
+		if next := r + aheadRows; next < t.n {
+			kernels.Prefetch(from[t.at[next]:][:x.D])
+		}
+		kernels.Scale(q, from[at:][:x.D], scale)
 	}
 }
 
@@ -138,16 +168,50 @@ func (t *attentionTile) walk(x *attending, c *call, a *args, part int) {
 	}
 	for keys := 0; lo < hi && !a.stop.Load(); lo += keys {
 		keys = t.place(x, a, lo, hi)
-		t.scores(x, a.in[1], c.in[1].DType, keys)
+		o := t.order(x, c, a, lo, keys)
+		t.scores(x, a.in[1], c.in[1].DType, keys, o)
 		for r := range t.n {
 			t.weigh(x, r, lo, keys)
 		}
-		t.values(x, a.in[2], c.in[2].DType, keys)
+		t.values(x, a.in[2], c.in[2].DType, keys, o)
 	}
 }
 
+// order returns the tile in order, or nil if too few blocks share it.
+func (t *attentionTile) order(x *attending, c *call, a *args, first, keys int) *orderedTile {
+	if inPage || x.blocks == 1 || t.n <= kernels.AttendRows {
+		return nil
+	}
+	i := min(first/attentionKeys, max(1, orderedMost/(attentionKeys*x.D))-1)
+	for len(t.tiles) <= i {
+		t.tiles = append(t.tiles, orderedTile{})
+	}
+	o, head := &t.tiles[i], t.batch*x.KVHeads+t.head
+	if o.serial == a.serial && o.head == head && o.first == first && o.keys == keys {
+		return o
+	}
+	o.serial, o.head, o.first, o.keys = a.serial, head, first, keys
+	tile, stride := t.tileOf(&t.k, x, a.in[1], c.in[1].DType)
+	o.k = engine.Resized(o.k, x.D*orderedStride)
+	kernels.Transpose(engine.Words(o.k), orderedStride, engine.Words(tile), stride, keys, x.D)
+	tile, stride = t.tileOf(&t.v, x, a.in[2], c.in[2].DType)
+	o.v = engine.Resized(o.v, keys*x.D)
+	for j := range keys {
+		if next := j + aheadRows; next < keys {
+			kernels.Prefetch(tile[next*stride:][:x.D])
+		}
+		copy(o.v[j*x.D:][:x.D], tile[j*stride:])
+	}
+	return o
+}
+
 // scores multiplies the rows with the tile's keys.
-func (t *attentionTile) scores(x *attending, k view, d compute.DType, keys int) {
+func (t *attentionTile) scores(x *attending, k view, d compute.DType, keys int, o *orderedTile) {
+	p := gemm.Product{M: t.n, N: keys, K: x.D, AM: x.D, AK: 1, BK: orderedStride, BN: 1, LDC: attentionKeys, Batch: 1, Alpha: 1}
+	if o != nil {
+		gemm.Run(&p, &gemm.Operands{A: t.q, B: o.k, C: t.s}, 1)
+		return
+	}
 	if first, stride, ok := t.few(x, d); ok {
 		if d == compute.Float32 {
 			ok = kernels.Scores(t.s, t.q, k.f32()[first:], t.n, x.D, keys, stride, attentionKeys)
@@ -162,12 +226,17 @@ func (t *attentionTile) scores(x *attending, k view, d compute.DType, keys int) 
 	if t.n <= kernels.AttendRows && kernels.Scores(t.s, t.q, tile, t.n, x.D, keys, stride, attentionKeys) {
 		return
 	}
-	gemm.Run(&gemm.Product{M: t.n, N: keys, K: x.D, AM: x.D, AK: 1, BK: 1, BN: stride, LDC: attentionKeys, Batch: 1, Alpha: 1},
-		&gemm.Operands{A: t.q, B: tile, C: t.s}, 1)
+	p.BK, p.BN = 1, stride
+	gemm.Run(&p, &gemm.Operands{A: t.q, B: tile, C: t.s}, 1)
 }
 
 // values adds the tile's values times the weights of the rows.
-func (t *attentionTile) values(x *attending, v view, d compute.DType, keys int) {
+func (t *attentionTile) values(x *attending, v view, d compute.DType, keys int, o *orderedTile) {
+	p := gemm.Product{M: t.n, N: x.D, K: keys, AM: attentionKeys, AK: 1, BK: x.D, BN: 1, LDC: x.D, Batch: 1, Alpha: 1, Beta: 1}
+	if o != nil {
+		gemm.Run(&p, &gemm.Operands{A: t.s, B: o.v, C: t.o}, 1)
+		return
+	}
 	if first, stride, ok := t.few(x, d); ok {
 		if d == compute.Float32 {
 			ok = kernels.AddValues(t.o, t.s, v.f32()[first:], t.n, x.D, keys, stride, attentionKeys)
@@ -182,8 +251,8 @@ func (t *attentionTile) values(x *attending, v view, d compute.DType, keys int) 
 	if t.n <= kernels.AttendRows && kernels.AddValues(t.o, t.s, tile, t.n, x.D, keys, stride, attentionKeys) {
 		return
 	}
-	gemm.Run(&gemm.Product{M: t.n, N: x.D, K: keys, AM: attentionKeys, AK: 1, BK: stride, BN: 1, LDC: x.D, Batch: 1, Alpha: 1, Beta: 1},
-		&gemm.Operands{A: t.s, B: tile, C: t.o}, 1)
+	p.BK = stride
+	gemm.Run(&p, &gemm.Operands{A: t.s, B: tile, C: t.o}, 1)
 }
 
 // few says whether there are few rows for keys that lie at one distance from each other, which are used as they lie then: where the
@@ -222,12 +291,13 @@ func (t *attentionTile) weigh(x *attending, r, first, keys int) {
 		clear(s)
 		return
 	}
-	if m != t.max[r] {
+	if m != t.max[r] && t.sum[r] != 0 {
 		f := math.Exp(t.max[r] - m)
-		t.max[r], t.sum[r] = m, f*t.sum[r]
+		t.sum[r] *= f
 		o := t.o[r*x.D:][:x.D]
 		kernels.Scale(o, o, float32(f))
 	}
+	t.max[r] = m
 	t.sum[r] += float64(kernels.ExpSub(s, s, float32(m)))
 }
 
@@ -238,11 +308,19 @@ func (t *attentionTile) Finish(x *attending, c *call, a *args, unit int) {
 		return
 	}
 	for r := range t.n {
-		o := t.o[r*x.D:][:x.D]
+		o, f := t.o[r*x.D:][:x.D], float32(1)
 		if t.sum[r] != 0 { // zeros otherwise
-			kernels.Scale(o, o, float32(1/t.sum[r]))
+			f = float32(1 / t.sum[r])
 		}
-		narrow(a.out, c.out.DType, t.at[r], o)
+		if !inPage && c.out.DType == compute.Float32 {
+			if next := r + aheadRows; next < t.n {
+				kernels.PrefetchWrite(a.out.f32()[t.at[next]:][:x.D])
+			}
+			kernels.Scale(a.out.f32()[t.at[r]:][:x.D], o, f)
+		} else {
+			kernels.Scale(o, o, f)
+			narrow(a.out, c.out.DType, t.at[r], o)
+		}
 		if x.lse {
 			at := t.at[r] / x.D // in [batch, n, heads]
 			i, head := at/x.Heads, at%x.Heads

@@ -40,6 +40,7 @@ type args struct {
 	in      []view
 	scratch view         // 8-byte elements
 	stop    *atomic.Bool // set when the run was cancelled; long units check it
+	serial  uint64       // of this execution of the step; no other has it
 }
 
 // chunkTime is the time that a chunk should take, in ns: long enough to hide the cost of scheduling, short enough that the

@@ -272,6 +272,9 @@ var ErrKernel = errors.New("kernel did not return")
 
 var errExit = fmt.Errorf("kernel ended its goroutine: %w", ErrKernel)
 
+// executions counts executions of steps.
+var executions atomic.Uint64
+
 func (r *run) steps() error {
 	x := r.x
 	for _, s := range r.staged {
@@ -290,7 +293,7 @@ func (r *run) steps() error {
 		}
 		a.out = a.outs[0]
 		a.scratch = r.arena.view(s.at, s.scratch/8)
-		a.stop = &r.h.stop
+		a.stop, a.serial = &r.h.stop, executions.Add(1)
 		if s.kernel != nil && !a.stop.Load() {
 			if err := s.kernel.run(s, a); err != nil {
 				return err

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"unsafe"
 
+	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/simd/kernels"
 	"github.com/wavelane/wavelane/quant"
 )
@@ -153,10 +154,33 @@ func (w *Weights) sideMultiply8(y []float32, ldy int, x RoundedRows, lo, hi int)
 // bytewise says whether the engine multiplies bytes. Its code is loaded at the first product.
 func bytewise() bool {
 	if !extended && side() {
-		extended, relaxed = true, kernels.Extend(relaxedCode) == nil
+		extended = true
+		relaxed = kernels.Extend(relaxedCode) == nil
+		relaxed = relaxed && tried() == want
 	}
 	return relaxed && side()
 }
+
+// tried is a product that has every instruction of relaxed SIMD in it: V8 11.3, which has them behind a flag, computes them wrong
+// until it has compiled the function a second time.
+func tried() float32 {
+	var values [32]float32
+	for i := range values {
+		values[i] = 127
+	}
+	x := RoundedRows{make([]float32, RoundedWords(32)), 1, 32}
+	row := x.Row(0)
+	row.Round(values[:], 0, 1)
+	const one = 0x3c00 // as a half
+	weights := []uint32{0x76543210, 0x76543210, 0x76543210, 0x76543210, 0x11111111, one, 0, 0}
+	w := NewWeights(compute.Q5_0, 1, len(weights)).Of(unsafe.Slice((*byte)(unsafe.Pointer(&weights[0])), 4*len(weights)))
+	var y [1]float32
+	w.Multiply8(y[:], 1, x, 0, 1)
+	return y[0]
+}
+
+// want is the product: of every eight weights the sum is 28 and two have a fifth bit, and all are 16 less.
+const want = 127 * (4*28 + 8*16 - 32*16)
 
 var (
 	//go:embed relaxed_gen.wasm

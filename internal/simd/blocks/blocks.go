@@ -21,8 +21,8 @@
 // where unpacking is shorter in bytes:
 //
 //	                          Q4_0  Q4_1  Q5_0  Q5_1  Q8_0  Q2_K  Q3_K  Q4_K  Q5_K  Q6_K
-//	Node.js 20, 16 bits       0.48  0.46  0.33  0.34  0.77  0.22  0.23  0.40  0.36  0.41
-//	Node.js 24, relaxed SIMD  0.69  0.57  0.49  0.50     –  0.29  0.36  0.54  0.53  0.52
+//	Node.js 20, 16 bits       0.51  0.49  0.36  0.37  0.75  0.21  0.22  0.47  0.38  0.41
+//	Node.js 24, relaxed SIMD  0.65  0.60  0.55  0.57     –  0.30  0.34  0.63  0.61  0.57
 //
 // The rest is instructions: 13 to 35 for 32 values, beside 6 to 15 for their scales.
 package blocks

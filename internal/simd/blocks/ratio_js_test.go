@@ -50,6 +50,9 @@ func benchmark(b *testing.B, rows, cols int, portable bool) {
 			run  func(lo, hi int)
 		}{
 			{"q8", func(lo, hi int) { w.Multiply8(y, rows, one, lo, hi) }},
+			{"q8 without products of bytes", func(lo, hi int) {
+				withoutBytewise(func() { w.Multiply8(y, rows, one, lo, hi) })
+			}},
 			{"q8×8", func(lo, hi int) { w.Multiply8(y, rows, rounded, lo, hi) }},
 			{"f32", func(lo, hi int) { w.Multiply(y, rows, x, 1, lo, hi) }},
 			{"f32×8", func(lo, hi int) { w.Multiply(y, rows, x, Most, lo, hi) }},

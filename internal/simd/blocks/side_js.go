@@ -143,6 +143,9 @@ func (w *Weights) sideMultiply8(y []float32, ldy int, x RoundedRows, lo, hi int)
 			continue
 		}
 		c.x, c.stride, c.bytes = unsafe.Pointer(&x[0].wide[0]), 2, 0
+		if w.BlockLen() == 256 { // scales lie between integers, which soon follow them then
+			c.piece = Piece / 2 / 256
+		}
 		if bytewise() && w.Type != quant.Q8_0 {
 			c.x, c.stride, c.bytes = unsafe.Pointer(&x[0].Q[0]), 1, 1
 		}

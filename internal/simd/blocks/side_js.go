@@ -1,7 +1,6 @@
 package blocks
 
 import (
-	_ "embed"
 	"sync"
 	"unsafe"
 
@@ -186,8 +185,7 @@ func tried() float32 {
 const want = 127 * (4*28 + 8*16 - 32*16)
 
 var (
-	//go:embed relaxed_gen.wasm
-	relaxedCode []byte
+	relaxedCode = kernels.Relaxed()
 
 	extended bool // or not possible
 	relaxed  bool

@@ -79,6 +79,9 @@ func load(code []byte) (err error) {
 // functions is the table of the side module's functions.
 var functions js.Value
 
+// Relaxed is the code of the module with functions for engines with relaxed SIMD.
+func Relaxed() []byte { return moduleCode[len(moduleCode)-relaxedLen:] }
+
 // Extend makes an instance of a module that adds functions to the side module's table. It is an error if the engine does not
 // have its instructions.
 func Extend(code []byte) error {

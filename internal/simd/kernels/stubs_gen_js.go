@@ -98,6 +98,9 @@ const (
 	opMultiplyOne = 89
 )
 
+// relaxedLen is how many bytes the module for relaxed SIMD has.
+const relaxedLen = 7528
+
 func addSIMD128(y, a, b *float32, n int) {
 	openBox(addOp, n)
 	box.pointers[0], box.pointers[1], box.pointers[2] = unsafe.Pointer(y), unsafe.Pointer(a), unsafe.Pointer(b)

@@ -49,7 +49,7 @@ func TestProducts(t *testing.T) {
 	r := source(t)
 	everyTier(t, func(t *testing.T) {
 		for _, f := range formats {
-			rows, blocks := 1+r.IntN(3), 1+r.IntN(1+r.IntN(2*Piece/f.BlockLen()))
+			rows, blocks := 1+r.IntN(6), 1+r.IntN(1+r.IntN(2*Piece/f.BlockLen()))
 			if r.IntN(4) == 0 {
 				rows, blocks = 1, most/f.BlockLen()-1+r.IntN(4)
 			}

@@ -133,7 +133,8 @@ func (b *rowsBuilder) build(stage, units ptx.Reg[uint32], partial ptx.Ptr[ptx.Gl
 
 // resident changes rows that so many units of each lane hold.
 func (b *rowsBuilder) resident(units int) {
-	l := b.tileAt(b.from, units)
+	l := b.tileAt(b.from, units, 0)
+	l.whole = units == KeptUnits // or a unit of each lane would hold the row
 	b.byWidth(l.load)
 	coefficients := b.finish(b.AllReduce(l.partial()))
 	b.byWidth(func(width int) { l.store(width, coefficients) })
@@ -181,7 +182,7 @@ func (b *rowsBuilder) tiles(backwards bool, f func(l rowTile, width int)) {
 			place = func(at ptx.Reg[uint32]) ptx.Reg[uint32] { return both.Sub(at) }
 		}
 		ptx.For(b.K, b.from, b.End, step, func(at ptx.Reg[uint32]) {
-			l := b.tileAt(place(at), units)
+			l := b.tileAt(place(at), units, width)
 			l.load(width)
 			f(l, width)
 		}, ptx.NoUnroll())

@@ -10,16 +10,24 @@ type rowTile struct {
 	*rowsBuilder
 	at     ptx.Reg[uint32] // first element
 	inside ptx.Reg[uint32] // a bit for each element: does the task have it?
+	known  int             // first elements that the task has
+	whole  bool            // if it has the first, it has all of the first unit
 	x, g   scalar.Variables[float32]
 }
 
-// tileAt is the units from element at on, neutral as yet.
-func (b *rowsBuilder) tileAt(at ptx.Reg[uint32], units int) rowTile {
-	k, l := b.K, rowTile{rowsBuilder: b, at: at}
-	for range 4 * units {
-		l.x = append(l.x, ptx.VarOf(k, ptx.F32(b.neutral)))
+// tileAt is the units from element at on, neutral as yet but for the first that are known to be there.
+func (b *rowsBuilder) tileAt(at ptx.Reg[uint32], units, known int) rowTile {
+	k, l := b.K, rowTile{rowsBuilder: b, at: at, known: known}
+	begin := func(i int, x float64) *ptx.Var[float32] {
+		if i < known {
+			return ptx.NewVar[float32](k)
+		}
+		return ptx.VarOf(k, ptx.F32(x))
+	}
+	for i := range 4 * units {
+		l.x = append(l.x, begin(i, b.neutral))
 		if b.second == Gradient {
-			l.g = append(l.g, ptx.VarOf(k, ptx.F32(0)))
+			l.g = append(l.g, begin(i, 0))
 		}
 	}
 	// Accesses of single elements and of four follow each other at distances that are powers of two.
@@ -34,7 +42,22 @@ func (b *rowsBuilder) tileAt(at ptx.Reg[uint32], units int) rowTile {
 
 // Has tells whether element i exists.
 func (l rowTile) Has(i int) ptx.Reg[bool] {
+	if l.whole && i < 4 {
+		i = 0
+	}
 	return l.inside.And(uint32(1) << i).Ne(0)
+}
+
+// ifHas runs f if element i exists, by a branch or by predicates.
+func (l rowTile) ifHas(i int, branch bool, f func()) {
+	switch {
+	case i < l.known:
+		f()
+	case branch:
+		l.K.If(l.Has(i), f)
+	default:
+		l.K.When(l.Has(i), f)
+	}
 }
 
 // partial is that of the tile's elements.
@@ -60,13 +83,19 @@ func (l rowTile) each(width int, branches bool, p []ptx.Ptr[ptx.Global, float32]
 				for n := range p {
 					p[n] = p[n].Bytes(l.stride)
 				}
-				l.K.When(l.Has(i), func() { f(i, p) })
+				if branches && l.whole && j == 0 {
+					f(i, p)
+				} else {
+					l.ifHas(i, false, func() { f(i, p) })
+				}
 			}
 		}
-		if branches {
-			l.K.If(l.Has(j), func() { f(j, p); rest() })
-		} else {
-			l.K.When(l.Has(j), func() { f(j, p) })
+		l.ifHas(j, branches, func() {
+			if f(j, p); branches {
+				rest()
+			}
+		})
+		if !branches {
 			rest()
 		}
 	}
@@ -111,7 +140,7 @@ func (l rowTile) compute(width int) {
 		}
 		first := at.Get()
 		for c := 0; c < 4; c += width {
-			l.K.If(l.Has(j+c), func() {
+			l.ifHas(j+c, true, func() {
 				i := first
 				if c > 0 {
 					i = l.Lanes.Mad(c, first)

@@ -149,7 +149,7 @@ func (g *quantGemv) buildBytes() {
 		bytes.Set(bytes.Get().Bytes(g.group.Lanes.Shl(scalar.Log2(values))))
 		words.Set(words.Get().Bytes(g.group.Lanes.Shl(scalar.Log2(values / 4))))
 	})
-	g.Finish(nil)
+	g.Finish(threadgroup.Threads, nil)
 }
 
 // stepBytes adds up the products of a piece of both rows.

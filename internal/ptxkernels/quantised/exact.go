@@ -12,6 +12,9 @@ import (
 // exactChunk is how many values of x, of all rows that a kernel has room for, are in shared memory at a time.
 const exactChunk = 8192
 
+// exactLanes is how many lanes a thread group has at most: each has a unit of a chunk.
+func exactLanes(room int) int { return exactChunk / room / 32 }
+
 // buildExact is for float32 activations. All thread groups of a block walk along x together, which is brought to shared memory in chunks, and
 // on the way multiplied by gamma if there is one: the norm itself is a factor of the sums.
 //
@@ -96,7 +99,7 @@ func (g *quantGemv) buildExact() {
 			factors[v].Set(sum.Fma(part, eps).Rsqrt())
 		}
 	})
-	g.Finish(func(v int) scalar.Float { return factors[v].Get() })
+	g.Finish(exactLanes(g.room), func(v int) scalar.Float { return factors[v].Get() })
 }
 
 // twisted is where value i of a chunk lies.

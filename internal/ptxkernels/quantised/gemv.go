@@ -2,6 +2,7 @@ package quantised
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit"
 	"github.com/wavelane/wavelane/internal/ptxkernels/kit/scalar"
@@ -76,9 +77,10 @@ var quantGemvKernels = ofFormats(func(f *blockFormat) (of quantGemvs) {
 // quantGemv is a kernel under construction.
 type quantGemv struct {
 	*blockFormat
-	k    *ptx.Kernel
-	calc scalar.Math
-	room int
+	k     *ptx.Kernel
+	calc  scalar.Math
+	room  int
+	least int // rows of x that there are: for fewer, another kernel has room
 	*kit.Params
 	of        gemvParams
 	weights   []ptx.Ptr[ptx.Global, uint8]
@@ -98,11 +100,19 @@ func newQuantGemv(k *ptx.Kernel, f *blockFormat, room int, bytes bool) *quantGem
 		blocks = 1
 	}
 	k.MinBlocks(blocks)
-	return quantGemvOf(k, f, room, bytes)
+	g := quantGemvOf(k, f, room, bytes)
+	rooms := quantRooms
+	if bytes {
+		rooms = byteRooms
+	}
+	if i := slices.Index(rooms, room); i > 0 {
+		g.least = rooms[i-1] + 1
+	}
+	return g
 }
 
 func quantGemvOf(k *ptx.Kernel, f *blockFormat, room int, bytes bool) *quantGemv {
-	g := &quantGemv{blockFormat: f, k: k, calc: scalar.Math{K: k}, room: room, of: gemvFields(bytes)}
+	g := &quantGemv{blockFormat: f, k: k, calc: scalar.Math{K: k}, room: room, least: 1, of: gemvFields(bytes)}
 	g.Params = kit.NewParams(k, &g.of)
 	return g
 }
@@ -116,7 +126,11 @@ func (g *quantGemv) rounded() (x ptx.Ptr[ptx.Global, uint8], scales ptx.Ptr[ptx.
 // repeated.
 func (g *quantGemv) apart() (values []ptx.Reg[uint64]) {
 	for v := 1; v < g.room; v++ {
-		values = append(values, ptx.U32(v).Min(g.U32(&g.of.Count).Sub(1)).MulWide(g.U32(&g.of.K)))
+		row := ptx.U32(v)
+		if v >= g.least {
+			row = row.Min(g.U32(&g.of.Count).Sub(1))
+		}
+		values = append(values, row.MulWide(g.U32(&g.of.K)))
 	}
 	return values
 }
@@ -221,14 +235,18 @@ func (g *quantGemv) walk(n ptx.Reg[uint32], ofBlock int, step func(block ptx.Reg
 	}, ptx.NoUnroll())
 }
 
-// Finish adds up what the lanes have, and writes it. factor, if there is one, is what the sums of a vector are multiplied by.
-func (g *quantGemv) Finish(factor func(v int) scalar.Float) {
+// Finish adds up what the lanes have, so many at most, and writes it. factor, if there is one, is what the sums of a vector are multiplied by.
+func (g *quantGemv) Finish(lanes int, factor func(v int) scalar.Float) {
 	k, c := g.k, g.calc
 	all := g.sums.Get()
-	all = threadgroup.ReducerOf(g.group, threadgroup.Sums[float32](len(all))).Reduce(all)
+	if sums := threadgroup.Sums[float32](len(all)); lanes > 32 {
+		all = threadgroup.ReducerOf(g.group, sums).Reduce(all)
+	} else {
+		all = threadgroup.ReduceWarp(g.group, sums, all)
+	}
 	// Where results go is found only now: registers are short before.
 	var vectors ptx.Reg[uint32]
-	if g.room > 1 {
+	if g.room > g.least {
 		vectors = g.U32(&g.of.Count)
 	}
 	task := g.task()
@@ -258,17 +276,16 @@ func (g *quantGemv) Finish(factor func(v int) scalar.Float) {
 			}
 			y[0] = c.Where(gate, c.Silu(y[0]).Mul(y[1]), y[0])
 			for i := range y {
-				ok := both
-				if v > 0 {
-					if ok = ptx.U32(v).Lt(vectors); i == 1 {
-						ok = ok.And(both)
-					}
-				}
 				at := to[i].At(ptx.U32(v).MulWide(across[i]))
-				if v+i == 0 {
+				switch there := v < g.least; {
+				case there && i == 0:
 					at.Store(y[i])
-				} else {
-					ptx.StoreIf(ok, at, y[i])
+				case there:
+					ptx.StoreIf(both, at, y[i])
+				case i == 0:
+					ptx.StoreIf(ptx.U32(v).Lt(vectors), at, y[i])
+				default:
+					ptx.StoreIf(ptx.U32(v).Lt(vectors).And(both), at, y[i])
 				}
 			}
 		}

@@ -264,7 +264,7 @@ func (c *quantCall) gemv(weights []quantWeight, first, m int, values, scales kit
 	}
 	lanes := threadgroup.Lanes(c.Step, threadgroup.Partition{Rows: tasks, Cols: c.k, Parts: 1, Chunk: c.k}, 8, width, reads)
 	if !c.bytes {
-		lanes = min(lanes, exactChunk/quantRooms[room]/32)
+		lanes = min(lanes, exactLanes(quantRooms[room]))
 	}
 	c.launchGemv(kernel, kit.CeilDiv(tasks, threadgroup.Threads/lanes), weights, first, m, x, scalar.Log2(lanes), tasks, step, second)
 }

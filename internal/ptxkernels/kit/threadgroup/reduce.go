@@ -67,18 +67,7 @@ func (t Group) First() ptx.Reg[bool] { return t.Active.And(t.Lane.Eq(0)) }
 // operands; lane 0's is the group's. It may be called once in the life of a block, by all its threads together.
 func (r Reducer[T]) Reduce(acc []ptx.Reg[T]) []ptx.Reg[T] {
 	k, p := r.K, Partial[T]{scalar.VariablesOf(r.K, acc), r.Combine}
-	exchange := func(width ptx.Reg[uint32]) { // among so many neighbours
-		d := ptx.VarOf(k, width.Shr(1))
-		k.While(func() ptx.Reg[bool] { return d.Get().Ne(0) }, func() {
-			var others []ptx.Reg[T]
-			for _, x := range p.Get() {
-				others = append(others, x.Shuffle(ptx.ShuffleXor, d.Get(), 32, ptx.FullWarp()))
-			}
-			p.Accumulate(others)
-			d.Set(d.Get().Shr(1))
-		})
-	}
-	exchange(r.Lanes.Min(32))
+	p.exchange(k, r.Lanes.Min(32))
 	k.If(r.Lanes.Gt(32), func() {
 		warp, lane := k.Tid(ptx.X).Shr(5), k.Tid(ptx.X).And(31)
 		mine := r.shared.At(warp)
@@ -95,8 +84,28 @@ func (r Reducer[T]) Reduce(acc []ptx.Reg[T]) []ptx.Reg[T] {
 		for i, v := range p.Variables {
 			v.Set(at.At(i * Warps).Load())
 		}
-		exchange(others)
+		p.exchange(k, others)
 	})
+	return p.Get()
+}
+
+// exchange combines the partial results of so many neighbours in a warp.
+func (p Partial[T]) exchange(k *ptx.Kernel, lanes ptx.Reg[uint32]) {
+	d := ptx.VarOf(k, lanes.Shr(1))
+	k.While(func() ptx.Reg[bool] { return d.Get().Ne(0) }, func() {
+		var others []ptx.Reg[T]
+		for _, x := range p.Get() {
+			others = append(others, x.Shuffle(ptx.ShuffleXor, d.Get(), 32, ptx.FullWarp()))
+		}
+		p.Accumulate(others)
+		d.Set(d.Get().Shr(1))
+	})
+}
+
+// ReduceWarp is [Reducer.Reduce] for groups that lie within a warp.
+func ReduceWarp[T ptx.Lane](t Group, a Accumulator[T], acc []ptx.Reg[T]) []ptx.Reg[T] {
+	p := Partial[T]{scalar.VariablesOf(t.K, acc), a.Combine}
+	p.exchange(t.K, t.Lanes)
 	return p.Get()
 }
 

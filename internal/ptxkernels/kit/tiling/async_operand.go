@@ -112,6 +112,9 @@ func (s *AsyncOperand) gather(to ptx.Ptr[ptx.Shared, uint32], p asyncPiece, dept
 		if s.KMajor {
 			return p.d.Add(i).Lt(depth)
 		}
+		if i == 0 { // of valid ones there is one at least
+			return p.d.Lt(depth)
+		}
 		return p.d.Lt(depth).And(p.valid.Gt(i))
 	}
 	at := p.at.Get()

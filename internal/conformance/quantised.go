@@ -107,12 +107,7 @@ func (b *builder) quantised(note string, options any, m, k int, n ...int) *testC
 		if b.Name == "quant_rms_norm_matvec" {
 			in = append(in, r.floats(-2, 2, k))
 		}
-		formats := [3]compute.BlockFormat{}
-		if o, ok := options.(compute.QuantOptions); ok {
-			formats = [3]compute.BlockFormat{o.Format, o.Format}
-		} else {
-			formats = catalogue.QKVFormats(program.Attr{Options: options})
-		}
+		formats := formatsOf(options)
 		for i, n := range n {
 			if b.Name == "quant_matmul_col_major" {
 				in = append(in, r.packed(formats[i], k, n))
@@ -124,6 +119,14 @@ func (b *builder) quantised(note string, options any, m, k int, n ...int) *testC
 	})
 }
 
+// formatsOf are the formats of the weights.
+func formatsOf(options any) [3]compute.BlockFormat {
+	if o, ok := options.(compute.QuantOptions); ok {
+		return [3]compute.BlockFormat{o.Format, o.Format}
+	}
+	return catalogue.QKVFormats(program.Attr{Options: options})
+}
+
 // biased adds biases of these lengths.
 func (c *testCase) biased(n ...int) {
 	inputs := c.inputs
@@ -131,6 +134,44 @@ func (c *testCase) biased(n ...int) {
 		in := inputs(r)
 		for _, n := range n {
 			in = append(in, r.floats(-1, 1, n))
+		}
+		return in
+	}
+}
+
+// aligned gives the values of x the signs that most of the weights have that they are multiplied by. Rows of x, 32 and 128 neighbours in each and its
+// halves differ by powers of two.
+func (c *testCase) aligned(k int) {
+	inputs, formats := c.inputs, formatsOf(c.attr.Options)
+	c.inputs = func(r *source) []operand {
+		in := inputs(r)
+		rest, sums := in[1:], make([]float64, k) // of the signs
+		if c.entry == catalogue.QuantRMSNormMatVec {
+			for i, v := range rest[0].data.([]float32) {
+				rest[0].data.([]float32)[i] = float32(math.Abs(float64(v)))
+			}
+			rest = rest[1:]
+		}
+		for i := 0; i < len(rest) && rest[i].DType == compute.Uint32; i++ {
+			w := rest[i]
+			p := &quant.Packed{Type: quant.Type(formats[i]), Rows: w.Shape[0], Cols: k, Words: w.data.([]uint32)}
+			values := make([]float32, p.Rows*k)
+			m, err := p.Unpack()
+			if err == nil {
+				err = m.Dequantize(values)
+			}
+			if err != nil {
+				panic(err)
+			}
+			for i, v := range values {
+				sums[i%k] += math.Copysign(1, float64(v))
+			}
+		}
+		x := in[0].data.([]float32)
+		for i, v := range x {
+			row, column := i/k, i%k
+			power := row%3 + column/32%2 + column/128%3 + 2*column/k
+			x[i] = float32(math.Copysign(math.Ldexp(1+math.Abs(float64(v)), -power), sums[column]))
 		}
 		return in
 	}

@@ -1,6 +1,8 @@
 package conformance
 
 import (
+	"math"
+
 	"sync/atomic"
 
 	"github.com/wavelane/wavelane/compute"
@@ -43,7 +45,8 @@ func (c Case) String() string {
 	return c.c.describe(c.c.inputs(newSource(Seed(), c.Entry.Name, c.c.number)))
 }
 
-// NewCase is a case of numbers at random from the entry's domain, for tests that need calls for which the suite has no use.
+// NewCase is a case of numbers at random from the entry's domain, for tests that need calls for which the suite has no use. Some of those
+// to inspect are not finite.
 // The element types are those of numbers with fractions.
 func NewCase(e *program.Entry, a program.Attr, in ...program.Type) Case {
 	shapes, types := make([][]int, len(in)), make([]compute.DType, len(in))
@@ -51,7 +54,19 @@ func NewCase(e *program.Entry, a program.Attr, in ...program.Type) Case {
 		shapes[i], types[i] = t.Shape, t.DType
 	}
 	b := &builder{Entry: e}
-	return Case{Call{in, a}, e, b.typed("", a, b.numbers(false, shapes...), types...)}
+	numbers := b.numbers(false, shapes...)
+	if e == catalogue.Inspect {
+		numbers = func(r *source) []operand {
+			x := r.domain(e, shapes[0]...)
+			for i := range x.data.([]float32) {
+				if r.IntN(20) == 0 {
+					x.set([]float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1))}[r.IntN(3)], i)
+				}
+			}
+			return []operand{x}
+		}
+	}
+	return Case{Call{in, a}, e, b.typed("", a, numbers, types...)}
 }
 
 // NewIntegerCase is NewCase with operands that are integers from −4 to 4, so that sums and products are exact, and the result is to be.
@@ -95,16 +110,32 @@ func LongCases(e *program.Entry) (cases []Case) {
 	return cases
 }
 
+// NewAttentionCase is a case of attention of so many queries over a cache of one head, whose sequences have these lengths.
+func NewAttentionCase(o compute.AttentionOptions, cache compute.DType, queries, keys, elements int, lengths ...int32) Case {
+	s := attentionSizes{len(lengths), queries, keys, 1, 1, elements}
+	return (&builder{Entry: catalogue.Attention}).attend("", s, o, attentionTypes{compute.Float32, cache}, lengths...).alone()
+}
+
 // NewQuantCase is a case of a product of x, m × k, with weights of given numbers of rows, or of columns if they are column-major.
-// Of an odd number of rows, those of [catalogue.QuantQKV] have biases.
+// Of an odd number of rows, those of [catalogue.QuantQKV] have biases. Little cancels, and rows of x and their parts differ in
+// magnitude: what a lane leaves out is more than what Q8 may change, as is the scale of another part.
 func NewQuantCase(e *program.Entry, options any, m, k int, n ...int) Case {
 	c := (&builder{Entry: e}).quantised("", options, m, k, n...)
 	if e == catalogue.QuantQKV && m%2 == 1 {
 		c.biased(n...)
 	}
+	out := c.alone()
+	if e != catalogue.QuantMatMulColMajor {
+		c.aligned(k)
+	}
+	return out
+}
+
+// alone is a case that the suite does not have.
+func (c *testCase) alone() Case {
 	call := Call{Attr: c.attr}
-	for _, x := range c.inputs(newSource(Seed(), e.Name, c.number)) {
+	for _, x := range c.inputs(newSource(Seed(), c.entry.Name, c.number)) {
 		call.In = append(call.In, x.Type)
 	}
-	return Case{call, e, c}
+	return Case{call, c.entry, c}
 }

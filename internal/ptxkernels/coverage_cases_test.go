@@ -68,7 +68,7 @@ func coverageCases(e *program.Entry) (cases []conformance.Case) {
 		same([]int{16_500})
 	case norm.Kernels[e].Kernel != nil:
 		// Rows that end in each of the eight groups of a lane's elements.
-		for _, s := range [][]int{{17, 1021}, {17, 1016}, {17, 516}, {17, 270}, {17, 398}, {17, 525}, {17, 653}, {17, 781}, {17, 909}, {17, 143}, {17, 140}, {5, 8201}, {5, 8208}, {1, 8210}, {1, 8212}} {
+		for _, s := range [][]int{{17, 1021}, {17, 1016}, {17, 516}, {17, 270}, {17, 398}, {17, 525}, {17, 653}, {17, 781}, {17, 909}, {17, 143}, {17, 140}, {5, 8201}, {5, 8208}, {1, 8210}, {1, 8212}, {17, 77}, {17, 45}, {17, 300}, {17, 400}} {
 			in := []program.Type{program.F32(s...)}
 			for range e.Inputs[1:] {
 				in = append(in, program.F32(s[1]))
@@ -95,7 +95,7 @@ func coverageCases(e *program.Entry) (cases []conformance.Case) {
 	case e == catalogue.MatVec, e == catalogue.VecMat, e == catalogue.RMSNormMatVec, e == catalogue.QKV, e == catalogue.GateUpSwiGLU:
 		for _, d := range halves {
 			for _, s := range [][3]int{{1, 9, 1296}, {3, 9, 1296}, {8, 5, 2304}, {1, 5, 2304}, {1, 70, 472}, {5, 70, 952}, {1, 36, 327}, {6, 36, 327},
-				{2, 7, 1160}, {4, 6, 2056}, {7, 5, 1290}, {8, 9, 1288}, {5, 9, 328}, {2, 600, 40}} {
+				{2, 7, 1160}, {4, 6, 2056}, {7, 5, 1290}, {8, 9, 1288}, {5, 9, 328}, {2, 600, 40}, {4, 9, 1304}, {1, 301, 24}, {2, 301, 24}, {4, 301, 24}, {8, 301, 24}} {
 				m, n, k := s[0], s[1], s[2]
 				x, w := program.F32(m, k), program.Type{DType: d, Shape: []int{n, k}}
 				switch e {
@@ -113,25 +113,36 @@ func coverageCases(e *program.Entry) (cases []conformance.Case) {
 				}
 			}
 		}
+	case e == catalogue.Transpose:
+		a.Options = compute.TransposeOptions{Perm: []int{1, 0, 3, 2}}
+		same([]int{3, 2, 33, 34})
 	case e == catalogue.Attention: // heads whose rows do not begin at multiples of 16 bytes
+		for _, n := range []int{1, 4, 8} {
+			cases = append(cases, conformance.NewAttentionCase(compute.AttentionOptions{Causal: true, Window: 33}, compute.Uint32, n, 71, 32, 72, 20, 141))
+		}
 		for _, d := range halves {
-			for _, s := range [][3]int{{1, 71, 70}, {3, 15, 40}, {7, 119, 70}, {2, 128, 90}, {70, 61, 67}, {40, 103, 70}, {20, 201, 33}} {
+			for _, s := range [][3]int{{1, 71, 70}, {4, 15, 40}, {8, 117, 70}, {2, 128, 90}, {70, 61, 67}, {40, 101, 70}, {20, 201, 33}} {
 				n, of, keys := s[0], s[1], s[2]
 				q, kv := program.F32(1, n, 1, of), program.Type{DType: d, Shape: []int{1, keys, 1, of}}
 				add(program.Attr{Options: compute.AttentionOptions{Causal: n < 20}}, q, kv, kv)
 				q.DType = d
 				add(program.Attr{Options: compute.AttentionOptions{}}, q, kv, kv)
 			}
+			// Rings of keys that have come around, for one query, and for as many as kernels have room for.
+			for _, n := range []int{1, 4, 8} {
+				cases = append(cases, conformance.NewAttentionCase(compute.AttentionOptions{Causal: true, Window: 33}, d, n, 71, 36, 72, 20, 141))
+			}
 			// Tiles of keys that all of a block's queries see, before and after those that some see.
-			for _, o := range []compute.AttentionOptions{{}, {Causal: true}, {Window: 200}} {
-				q, kv := program.Type{DType: d, Shape: []int{1, 130, 2, 72}}, program.Type{DType: d, Shape: []int{1, 520, 1, 72}}
+			for _, o := range []compute.AttentionOptions{{}, {Causal: true}, {Window: 70}} {
+				q, kv := program.Type{DType: d, Shape: []int{1, 66, 2, 72}}, program.Type{DType: d, Shape: []int{1, 140, 1, 72}}
 				add(program.Attr{Options: o}, q, kv, kv)
 			}
 			// What is seen ends, and begins, in the middle of tiles of keys, for widths that tensor cores take whole. In a narrow window
 			// any key that should not be seen weighs much.
-			for _, of := range []int{64, 128} {
+			for _, s := range [][3]int{{192, 200, 64}, {192, 200, 128}, {40, 72, 256}} {
+				n, keys, of := s[0], s[1], s[2]
 				for _, o := range []compute.AttentionOptions{{Causal: true}, {Window: 2}} {
-					q, kv := program.Type{DType: d, Shape: []int{1, 192, 1, of}}, program.Type{DType: d, Shape: []int{1, 200, 1, of}}
+					q, kv := program.Type{DType: d, Shape: []int{1, n, 1, of}}, program.Type{DType: d, Shape: []int{1, keys, 1, of}}
 					add(program.Attr{Options: o}, q, kv, kv)
 				}
 			}
@@ -143,7 +154,7 @@ func coverageCases(e *program.Entry) (cases []conformance.Case) {
 			compute.Q4_K, compute.Q5_K, compute.Q6_K} {
 			for _, q8 := range []bool{false, true} {
 				for _, s := range [][3]int{{1, 4096, 3}, {8, 2048, 3}, {3, 1280, 5}, {1, 512, 9}, {17, 256, 37}, {9, 512, 29}, {40, 256, 11}, {33, 256, 70},
-					{60, 256, 20}, {60, 256, 9}, {63, 256, 35}, {61, 256, 28}, {5, 768, 4}, {2, 256, 6}, {4, 256, 6}, {27, 256, 10}, {45, 256, 9}, {53, 256, 12}} {
+					{60, 256, 20}, {60, 256, 9}, {63, 256, 35}, {61, 256, 28}, {5, 768, 4}, {2, 256, 6}, {4, 2048, 6}, {27, 256, 10}, {45, 256, 9}, {53, 256, 12}} {
 					m, k, n := s[0], s[1], s[2]
 					o := compute.QuantOptions{Format: f, Q8: q8}
 					switch e {
@@ -159,12 +170,30 @@ func coverageCases(e *program.Entry) (cases []conformance.Case) {
 						cases = append(cases, conformance.NewQuantCase(e, o, m, k, n))
 					}
 				}
+				if e == catalogue.QuantMatMulRowMajor && f == compute.Q4_0 { // a row that ends in the middle of a stage, after whole parts
+					cases = append(cases, conformance.NewQuantCase(e, compute.QuantOptions{Format: f, Q8: q8}, 9, 1056, 7))
+				}
 			}
 		}
 	case e == catalogue.MatMul:
 		for _, o := range []compute.MatMulOptions{{}, {TransA: true}, {TransB: true}, {TransA: true, TransB: true}} {
+			long := func(a program.Attr, d compute.DType, k int) { // more than all stages of a kernel
+				x, y := []int{24, k}, []int{k, 64}
+				if o.TransA {
+					slices.Reverse(x)
+				}
+				if o.TransB {
+					slices.Reverse(y)
+				}
+				add(a, program.Type{DType: d, Shape: x}, program.Type{DType: d, Shape: y})
+			}
+			long(program.Attr{Options: o}, compute.Float16, 704)
+			long(program.Attr{Options: o}, compute.BFloat16, 704)
+			tf32 := o
+			tf32.Precision = compute.TF32
+			long(program.Attr{Options: tf32}, compute.Float32, 352)
 			for _, s := range [][3]int{{134, 20, 268}, {131, 9, 261}, {136, 72, 264}, {70, 43, 66},
-				{67, 23, 65}, {70, 14, 69}, {69, 21, 67}, {65, 18, 70}} { // large tiles; all that sides may leave of eight
+				{67, 23, 65}, {70, 14, 69}, {69, 21, 67}, {65, 18, 70}, {64, 33, 68}, {20, 36, 20}} { // large tiles; all that sides may leave of eight
 				x, y := []int{s[0], s[1]}, []int{s[1], s[2]}
 				if o.TransA {
 					slices.Reverse(x)

@@ -41,10 +41,14 @@ func examples() (all []*call) {
 	add(program.Fused, a, []int{5, 3, 8}, []int{8}, []int{3, 1})
 	add(program.Fused, a, []int{5, 3, 3}, []int{3}, []int{5, 1, 1})
 	add(program.Fused, a, []int{90, 25}, []int{25}, []int{90, 1})
+	add(program.Fused, a, []int{90, 25}, []int{90, 25}, []int{90, 1})
+	add(program.Fused, a, []int{90, 28}, []int{90, 28}, []int{90, 1})
 	x.Results = []int{6}
 	withEpilogue := program.Attr{Options: compute.MatMulOptions{}, Epilogue: x, Scalars: []float32{0.5}}
 	add(catalogue.MatMul, withEpilogue, []int{5, 9}, []int{9, 12}, []int{12}, []int{5, 12})
 	add(catalogue.MatMul, withEpilogue, []int{3, 40}, []int{40, 33}, []int{3, 1}, []int{33})
+	add(catalogue.MatMul, withEpilogue, []int{3, 40}, []int{40, 301}, []int{3, 1}, []int{301})
+	add(catalogue.MatMul, withEpilogue, []int{3, 0}, []int{0, 40}, []int{40}, []int{3, 40})
 	withPrologue := program.Attr{Options: compute.LastAxis, Prologue: x, Scalars: []float32{0.5}}
 	add(catalogue.Sum, withPrologue, []int{6, 70}, []int{6, 70}, []int{1})
 	add(catalogue.Sum, withPrologue, []int{4, 72}, []int{72}, []int{4, 1})

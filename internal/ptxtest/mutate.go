@@ -130,18 +130,18 @@ func compare(f *ir.Func, i int, add func(kind string, change func(in *ir.Instr))
 
 // idle tells whether a guarded instruction could do without its guard: what it computes is read under the same guard alone.
 func idle(f *ir.Func, in *ir.Instr) bool {
-	if kind := in.Kind(); kind != ir.Arithmetic && kind != ir.Move {
+	if !slices.Contains([]ir.Kind{ir.Arithmetic, ir.Move, ir.SetPred}, in.Kind()) {
 		return false
 	}
-	out := ir.Reg(0)
+	var out []ir.Reg
 	in.Regs(func(r ir.Reg, role ir.Role) {
 		if role == ir.Write {
-			out = r
+			out = append(out, r)
 		}
 	})
 	for i := range f.Body {
 		read := false
-		f.Body[i].Regs(func(r ir.Reg, role ir.Role) { read = read || r == out && role != ir.Write })
+		f.Body[i].Regs(func(r ir.Reg, role ir.Role) { read = read || role != ir.Write && slices.Contains(out, r) })
 		if read && f.Body[i].Guard != in.Guard {
 			return false
 		}

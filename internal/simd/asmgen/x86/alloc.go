@@ -24,7 +24,7 @@ type allocator struct {
 	file   [2][]*value // what registers hold: vectors, masks
 	taken  [2][]bool   // by pinned values and accumulators
 	uses   map[*value][]int
-	inputs map[*value]*instr // loads of what one instruction uses, which may take it from memory
+	inputs map[*value]*instr // loads of what one multiply-add uses, which takes it from memory
 	slot   map[*value]int
 	heir   map[*value]*value // of a value after the step, the accumulator that it becomes
 	locked map[*value]bool   // operands of the instruction at hand
@@ -69,7 +69,9 @@ func newAllocator(l *lowering, sec *section, pins map[*value]int, fr *frame, out
 	}
 	for _, in := range sec.code {
 		if in.op == opLoad && a.masks && light(a.body) && sec.mask == nil && len(a.uses[in.dst]) == 1 {
-			a.inputs[in.dst] = in
+			if u := a.uses[in.dst][0]; u < len(sec.code) && sec.code[u].op == opFMA {
+				a.inputs[in.dst] = in
+			}
 		}
 	}
 	return a

@@ -23,11 +23,11 @@
 //
 // # What is found
 //
-// A [Fault] ends a launch. It names the instruction, its line in PTX or in the Go program that built it, block, thread and address, and, for
-// races and missing values, the other access or the origin. Bounds and alignment are checked always; with [Checks] also values that nobody
-// wrote (as they reach an address, a branch or the host), races (by happens-before over bytes: barriers, fences, scopes, atomics), and
-// asynchronous operations that nobody waits for. Barriers that not all threads reach, named lanes that cannot arrive, deadlocks and bad
-// descriptors are faults in any mode.
+// A [Fault] ends a launch. It names the instruction, its line in PTX or in the Go program that built it, block, thread and address, and,
+// for races and missing values, the other access or the origin. Bounds and alignment are checked always; with [Checks] also values that
+// nobody wrote (as they reach an address, a branch or the host; a register has one or has none, as a whole), races (by happens-before over
+// bytes: barriers, fences, scopes, atomics), and asynchronous operations that nobody waits for. Barriers that not all threads reach, named
+// lanes that cannot arrive, deadlocks and bad descriptors are faults in any mode.
 //
 // A seed determines a launch: the order of warps and blocks, the choice of lanes and the time of completions. Seed 0 is round robin.
 //

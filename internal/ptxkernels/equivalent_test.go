@@ -71,6 +71,8 @@ var equivalents = []struct {
 		"as above"},
 	{`^segment_sum`, `^predicate$`, "st.global.u32", "ptx.StoreIf(col.Eq(0), ends.At(slot), key)",
 		"every column has the same key to store"},
+	{`^norm_columns$`, `^bounds$`, "setp.lt.u32 .*, 128", "k.If(k.Tid(ptx.X).Lt(columnsOfBlock)",
+		"the thread after them has the first one's column, and would store the same"},
 	{`^attention_wgmma_`, `^barrier$`, "bar", ".BarSync(b.group.Add(1), ptx.U32(256))",
 		"turns are for speed: what warpgroups ask for in which order changes no result"},
 	{`^quant_mma_`, `^predicate$`, "", "k.When(rows.Gt(i/q.row())",

@@ -16,10 +16,10 @@ const avxVNNI = "AVXVNNI"
 // dotBytes adds to each word of sum four products of bytes: those of x are signed, and those of q are not.
 func (b *blocks) dotBytes(x operand.Op, q, sum reg.VecVirtual) {
 	if sum.Size() == 64 {
-		b.VPDPBUSD(x, q, sum)
+		b.c.VPDPBUSD(x, q, sum)
 		return
 	}
-	b.Instruction(&avo.Instruction{Opcode: "VPDPBUSD", Operands: []operand.Op{x, q, sum}, Inputs: []operand.Op{x, q, sum},
+	b.c.Instruction(&avo.Instruction{Opcode: "VPDPBUSD", Operands: []operand.Op{x, q, sum}, Inputs: []operand.Op{x, q, sum},
 		Outputs: []operand.Op{sum}, ISA: []string{avxVNNI}})
 }
 

@@ -10,7 +10,7 @@ import (
 // blocksFiles are the kernels of package blocks: what unpacks GGML's block formats, and what multiplies the integers.
 func blocksFiles() (map[string][]byte, error) {
 	c := build.NewContext()
-	b := &blocks{Context: c, tables: map[string]operand.Mem{}}
+	b := &blocks{c: c, tables: map[string]operand.Mem{}}
 	q2, q3 := planes{80, 4}, planes{96, 12, 2}
 	q2Scales := func(at [3]operand.Mem, put put) { b.scalesQ2K(at[0], at[1], put) }
 	q3Scales := func(at [3]operand.Mem, put put) { b.scalesQ3K(at[1], at[2], put) }
@@ -59,29 +59,29 @@ func blocksFiles() (map[string][]byte, error) {
 }
 
 type blocks struct {
-	*build.Context
+	c      *build.Context
 	tables map[string]operand.Mem
 }
 
 // begin opens a function and returns its parameters in registers.
 func (b *blocks) begin(name, signature string, doc string, params ...string) []reg.GPVirtual {
-	b.Function(name)
-	b.Pragma("noescape")
-	b.Attributes(attr.NOSPLIT)
-	b.SignatureExpr(signature)
-	b.Doc(name + " " + doc)
+	b.c.Function(name)
+	b.c.Pragma("noescape")
+	b.c.Attributes(attr.NOSPLIT)
+	b.c.SignatureExpr(signature)
+	b.c.Doc(name + " " + doc)
 	var r []reg.GPVirtual
 	for _, p := range params {
-		g := b.GP64()
-		b.Load(b.Param(p), g)
+		g := b.c.GP64()
+		b.c.Load(b.c.Param(p), g)
 		r = append(r, g)
 	}
 	return r
 }
 
 func (b *blocks) end() {
-	b.VZEROUPPER()
-	b.RET()
+	b.c.VZEROUPPER()
+	b.c.RET()
 }
 
 // ahead is how far before its use a row is asked for: about as much as is unpacked at a time, so that memory works while
@@ -91,7 +91,7 @@ const ahead = 4608
 // prefetch asks for as many bytes as are read now.
 func (b *blocks) prefetch(from reg.Register, bytes int) {
 	for line := 0; line < bytes; line += 64 {
-		b.PREFETCHT0(at(from, ahead+line))
+		b.c.PREFETCHT0(at(from, ahead+line))
 	}
 }
 
@@ -100,10 +100,10 @@ func (b *blocks) table(name string, data ...byte) operand.Mem {
 	if m, ok := b.tables[name]; ok {
 		return m
 	}
-	m := b.StaticGlobal(name)
-	b.DataAttributes(attr.RODATA | attr.NOPTR)
+	m := b.c.StaticGlobal(name)
+	b.c.DataAttributes(attr.RODATA | attr.NOPTR)
 	for _, v := range data {
-		b.AppendDatum(operand.U8(v))
+		b.c.AppendDatum(operand.U8(v))
 	}
 	b.tables[name] = m
 	return m
@@ -111,7 +111,7 @@ func (b *blocks) table(name string, data ...byte) operand.Mem {
 
 // bytes is a vector of one byte.
 func (b *blocks) bytes(v byte) reg.VecVirtual {
-	y := b.YMM()
-	b.VPBROADCASTB(b.table("blocksBytes"+string("0123456789abcdef"[v>>4])+string("0123456789abcdef"[v&15]), v), y)
+	y := b.c.YMM()
+	b.c.VPBROADCASTB(b.table("blocksBytes"+string("0123456789abcdef"[v>>4])+string("0123456789abcdef"[v&15]), v), y)
 	return y
 }

@@ -22,10 +22,10 @@ func (b *blocks) nibbles(u use, format string, fifth, pairs bool) {
 	} else if f.offset = 8; fifth {
 		f.offset = 16
 	}
-	shifts, low := b.YMM(), b.bytes(15)
+	shifts, low := b.c.YMM(), b.bytes(15)
 	by := make([]byte, 32)
 	by[16], by[24] = 4, 4
-	b.VMOVDQU(b.table("blocksNibbleShifts", by...), shifts)
+	b.c.VMOVDQU(b.table("blocksNibbleShifts", by...), shifts)
 	var spread, bit operand.Mem
 	if fifth {
 		var to, of []byte
@@ -35,18 +35,18 @@ func (b *blocks) nibbles(u use, format string, fifth, pairs bool) {
 		spread, bit = b.table("blocksSpread", to...), b.table("blocksBits", of...)
 	}
 	f.each(p, 32, scales, func(from operand.Mem, group int) {
-		v := b.YMM()
-		b.VBROADCASTI128(from, v)
-		b.VPSRLVQ(shifts, v, v)
-		b.VPAND(low, v, v)
+		v := b.c.YMM()
+		b.c.VBROADCASTI128(from, v)
+		b.c.VPSRLVQ(shifts, v, v)
+		b.c.VPAND(low, v, v)
 		if fifth {
-			h, bits := b.YMM(), b.load(bit)
-			b.VPBROADCASTD(at(f.plane1, 4*group), h)
-			b.VPSHUFB(spread, h, h)
-			b.VPAND(bits, h, h)
-			b.VPCMPEQB(bits, h, h)
-			b.VPAND(b.repeated(32, 16), h, h)
-			b.VPOR(h, v, v)
+			h, bits := b.c.YMM(), b.load(bit)
+			b.c.VPBROADCASTD(at(f.plane1, 4*group), h)
+			b.c.VPSHUFB(spread, h, h)
+			b.c.VPAND(bits, h, h)
+			b.c.VPCMPEQB(bits, h, h)
+			b.c.VPAND(b.repeated(32, 16), h, h)
+			b.c.VPOR(h, v, v)
 		}
 		f.take(group, v)
 	})
@@ -58,36 +58,36 @@ func (b *blocks) eights(u use) {
 	f.signed, f.wide = true, u == bytesVNNI
 	var raise reg.VecVirtual
 	if u.dots() { // which want integers that are not negative
-		raise, f.offset = b.YMM(), 128
+		raise, f.offset = b.c.YMM(), 128
 		if f.wide {
-			raise = b.ZMM()
+			raise = b.c.ZMM()
 		}
-		b.VPBROADCASTB(b.table("blocksBytes80", 0x80), raise)
+		b.c.VPBROADCASTB(b.table("blocksBytes80", 0x80), raise)
 	}
 	f.each(planes{32, 2}, 32, func(at [3]operand.Mem, put put) { b.halfScales(at[1], put) }, func(from operand.Mem, group int) {
 		switch {
 		case u.floats():
-			f.multiplyFloats(group, func(at int) operand.Op { return from.Offset(at) }, b.VPMOVSXBD)
+			f.multiplyFloats(group, func(at int) operand.Op { return from.Offset(at) }, b.c.VPMOVSXBD)
 		case u == bytesAVX2:
 			v, x := b.load(from), b.load(at(f.to, 32*group))
-			b.VPSIGNB(v, x, x)
-			b.VPABSB(v, v)
-			b.VPMADDUBSW(x, v, v)
-			b.VPMADDWD(f.ones, v, v)
+			b.c.VPSIGNB(v, x, x)
+			b.c.VPABSB(v, v)
+			b.c.VPMADDUBSW(x, v, v)
+			b.c.VPMADDWD(f.ones, v, v)
 			f.weighted(group, v, f.sums[group%4])
 		case u == bytesAVXVNNI:
-			v := b.YMM()
-			b.VPXOR(from, raise, v)
+			v := b.c.YMM()
+			b.c.VPXOR(from, raise, v)
 			f.multiply(group, v)
 		case f.alone:
-			v, w := b.load(from), b.YMM()
+			v, w := b.load(from), b.c.YMM()
 			b.zero(w)
-			b.VPXOR(raise.AsY(), v, v)
+			b.c.VPXOR(raise.AsY(), v, v)
 			b.dotBytes(at(f.to, 0), v, w)
 			f.weighted(0, w, f.minima())
 		default:
-			v := b.ZMM()
-			b.VPXORD(from, raise, v)
+			v := b.c.ZMM()
+			b.c.VPXORD(from, raise, v)
 			f.multiplyWide(group, v)
 		}
 	})
@@ -95,19 +95,19 @@ func (b *blocks) eights(u use) {
 
 // multiplyWide adds the products of the 64 integers of groups of 32 values i and i+1.
 func (f *unpacked) multiplyWide(i int, v reg.VecVirtual) {
-	w, scale := f.ZMM(), f.ZMM()
+	w, scale := f.c.ZMM(), f.c.ZMM()
 	f.zero(w)
 	f.dotBytes(at(f.to, 32*i), v, w)
-	f.VCVTDQ2PS(w, w)
+	f.c.VCVTDQ2PS(w, w)
 	// Each is loaded from what one store wrote, which then need not reach the cache first.
 	m := f.scales.Offset(4 * 32 / f.width * i)
 	if f.width == 16 {
-		f.VBROADCASTF32X4(m, scale)
+		f.c.VBROADCASTF32X4(m, scale)
 	} else {
-		f.VBROADCASTSD(m, scale)
+		f.c.VBROADCASTSD(m, scale)
 	}
-	f.VPERMILPS(f.pick, scale, scale)
-	f.VFMADD231PS(scale, w, f.sums[i/2%4])
+	f.c.VPERMILPS(f.pick, scale, scale)
+	f.c.VFMADD231PS(scale, w, f.sums[i/2%4])
 }
 
 // pairs is for two bits, and a third if there are more of them.
@@ -127,7 +127,7 @@ func (b *blocks) pairs(u use, format string, p planes, third bool, scales func(a
 			for j := range 4 {
 				x := b.masked(v, 2*j, three)
 				if third {
-					b.VPOR(b.masked(top, 4*h+j-2, four), x, x)
+					b.c.VPOR(b.masked(top, 4*h+j-2, four), x, x)
 				}
 				f.take(4*h+j, x)
 			}
@@ -150,7 +150,7 @@ func (b *blocks) fours(u use, format string, size, high int) {
 			for half := range 2 {
 				x := b.masked(v, 4*half, low)
 				if high >= 0 {
-					b.VPOR(b.masked(top, 2*g+half-4, fifth), x, x)
+					b.c.VPOR(b.masked(top, 2*g+half-4, fifth), x, x)
 				}
 				f.take(2*g+half, x)
 			}
@@ -175,7 +175,7 @@ func (b *blocks) sixes(u use) {
 			top := b.load(from.Offset(128 + 32*h))
 			for j := range 4 {
 				x := b.masked(v[j%2], j/2*4, low)
-				b.VPOR(b.masked(top, 2*j-4, two), x, x)
+				b.c.VPOR(b.masked(top, 2*j-4, two), x, x)
 				f.take(4*h+j, x)
 			}
 		}
@@ -184,9 +184,9 @@ func (b *blocks) sixes(u use) {
 
 // sixesWide takes 64 integers at a time, whose low bits lie together: unpacking is most of the work here.
 func (f *unpacked) sixesWide() {
-	low, two, left, right := f.ZMM(), f.ZMM(), f.ZMM(), f.ZMM()
-	f.VPBROADCASTB(f.table("blocksBytes0f", 15), low)
-	f.VPBROADCASTB(f.table("blocksBytes30", 0x30), two)
+	low, two, left, right := f.c.ZMM(), f.c.ZMM(), f.c.ZMM(), f.c.ZMM()
+	f.c.VPBROADCASTB(f.table("blocksBytes0f", 15), low)
+	f.c.VPBROADCASTB(f.table("blocksBytes30", 0x30), two)
 	shifts := func(name string, first, second byte) operand.Mem {
 		var t []byte
 		for i := range 32 {
@@ -194,26 +194,26 @@ func (f *unpacked) sixesWide() {
 		}
 		return f.table(name, t...)
 	}
-	f.VMOVDQU32(shifts("blocksShiftsLeft", 4, 2), left)
-	f.VMOVDQU32(shifts("blocksShiftsRight", 0, 2), right)
+	f.c.VMOVDQU32(shifts("blocksShiftsLeft", 4, 2), left)
+	f.c.VMOVDQU32(shifts("blocksShiftsRight", 0, 2), right)
 	f.wide = true
 	const orAnd = 0xf8 // a | b & c
 	f.each(planes{208, 2}, 256, f.sixScales, func(from operand.Mem, _ int) {
 		for h := range 2 {
-			v, top := f.ZMM(), f.ZMM()
-			f.VMOVDQU32(from.Offset(64*h), v)
-			f.VBROADCASTI64X4(from.Offset(128+32*h), top)
+			v, top := f.c.ZMM(), f.c.ZMM()
+			f.c.VMOVDQU32(from.Offset(64*h), v)
+			f.c.VBROADCASTI64X4(from.Offset(128+32*h), top)
 			for half := range 2 {
-				x, t := f.ZMM(), f.ZMM()
+				x, t := f.c.ZMM(), f.c.ZMM()
 				if half == 0 {
-					f.VPANDD(low, v, x)
-					f.VPSLLVW(left, top, t)
+					f.c.VPANDD(low, v, x)
+					f.c.VPSLLVW(left, top, t)
 				} else {
-					f.VPSRLW(operand.U8(4), v, x)
-					f.VPANDD(low, x, x)
-					f.VPSRLVW(right, top, t)
+					f.c.VPSRLW(operand.U8(4), v, x)
+					f.c.VPANDD(low, x, x)
+					f.c.VPSRLVW(right, top, t)
 				}
-				f.VPTERNLOGD(operand.U8(orAnd), two, t, x)
+				f.c.VPTERNLOGD(operand.U8(orAnd), two, t, x)
 				f.multiplyWide(4*h+2*half, x)
 			}
 		}

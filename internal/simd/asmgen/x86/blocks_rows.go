@@ -42,39 +42,39 @@ func (f *unpacked) begin(format string) {
 	case f.floats():
 		x = "is *float32; scale and sum are not used."
 	}
-	f.Function(name)
-	f.Pragma("noescape")
-	f.Attributes(attr.NOSPLIT)
-	f.SignatureExpr("func(y *float32, x *byte, scale, sum *float32, w *byte, stride, plane1, plane2, n, rows int)")
-	f.Doc(name + " multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that " + x)
+	f.c.Function(name)
+	f.c.Pragma("noescape")
+	f.c.Attributes(attr.NOSPLIT)
+	f.c.SignatureExpr("func(y *float32, x *byte, scale, sum *float32, w *byte, stride, plane1, plane2, n, rows int)")
+	f.c.Doc(name + " multiplies rows ≥ 1 of n ≥ 1 blocks, stride bytes apart, whose other planes begin plane1 and plane2 bytes after w, with a row x that " + x)
 	for _, r := range []*reg.GPVirtual{&f.y, &f.w, &f.rows, &f.from, &f.to, &f.n, &f.plane1, &f.plane2, &f.scale, &f.sum} {
-		*r = f.GP64()
+		*r = f.c.GP64()
 	}
-	f.Load(f.Param("y"), f.y)
-	f.Load(f.Param("w"), f.w)
-	f.Load(f.Param("rows"), f.rows)
-	f.scales = f.AllocLocal(128)
+	f.c.Load(f.c.Param("y"), f.y)
+	f.c.Load(f.c.Param("w"), f.w)
+	f.c.Load(f.c.Param("rows"), f.rows)
+	f.scales = f.c.AllocLocal(128)
 	f.mins = f.scales.Offset(64)
 }
 
 // prepare loads what is the same for all rows.
 func (f *unpacked) prepare() {
 	if f.use == bytesAVX2 {
-		f.ones = f.YMM()
-		f.VPCMPEQW(f.ones, f.ones, f.ones)
-		f.VPSRLW(operand.U8(15), f.ones, f.ones)
+		f.ones = f.c.YMM()
+		f.c.VPCMPEQW(f.ones, f.ones, f.ones)
+		f.c.VPSRLW(operand.U8(15), f.ones, f.ones)
 	}
 	switch {
 	case f.wide:
-		f.pick = f.ZMM()
-		f.VMOVDQU32(f.picks(f.width), f.pick)
+		f.pick = f.c.ZMM()
+		f.c.VMOVDQU32(f.picks(f.width), f.pick)
 	case f.width == 16 && !f.floats():
-		f.pick = f.YMM()
-		f.VMOVDQU(f.halves(), f.pick)
+		f.pick = f.c.YMM()
+		f.c.VMOVDQU(f.halves(), f.pick)
 	}
 	if f.use == floatsAVX512 && f.offset != 0 {
 		f.above = f.vector(f.lanes())
-		f.VBROADCASTSS(f.repeatedFloat(8, f.offset), f.above)
+		f.c.VBROADCASTSS(f.repeatedFloat(8, f.offset), f.above)
 	}
 	lanes := f.lanes()
 	count := 32 / lanes
@@ -85,34 +85,34 @@ func (f *unpacked) prepare() {
 		f.sums = append(f.sums, f.vector(lanes))
 	}
 	if f.wide { // minima are of eight groups
-		f.sums = append(f.sums, f.YMM())
+		f.sums = append(f.sums, f.c.YMM())
 	}
 }
 
 // eachRow writes the loops over rows and blocks.
 func (f *unpacked) eachRow(p planes, values int, scales func(at [3]operand.Mem, put put), do func(from operand.Mem, group int)) {
 	f.prepare()
-	f.Label("row")
-	f.Load(f.Param("x"), f.to)
-	f.Load(f.Param("n"), f.n)
-	f.MOVQ(f.w, f.from)
+	f.c.Label("row")
+	f.c.Load(f.c.Param("x"), f.to)
+	f.c.Load(f.c.Param("n"), f.n)
+	f.c.MOVQ(f.w, f.from)
 	for _, r := range []struct {
 		name string
 		size int
 		reg  reg.GPVirtual
 	}{{"plane1", p[1], f.plane1}, {"plane2", p[2], f.plane2}} {
 		if r.size > 0 {
-			f.Load(f.Param(r.name), r.reg)
-			f.ADDQ(f.w, r.reg)
+			f.c.Load(f.c.Param(r.name), r.reg)
+			f.c.ADDQ(f.w, r.reg)
 		}
 	}
 	var groups []reg.GPVirtual
 	if !f.floats() {
-		f.Load(f.Param("scale"), f.scale)
+		f.c.Load(f.c.Param("scale"), f.scale)
 		groups = append(groups, f.scale)
 	}
 	if f.subtracts() {
-		f.Load(f.Param("sum"), f.sum)
+		f.c.Load(f.c.Param("sum"), f.sum)
 		groups = append(groups, f.sum)
 	}
 	for _, v := range f.sums {
@@ -121,16 +121,16 @@ func (f *unpacked) eachRow(p planes, values int, scales func(at [3]operand.Mem, 
 	advance := func(blocks int) {
 		for i, r := range []reg.GPVirtual{f.from, f.plane1, f.plane2} {
 			if p[i] > 0 {
-				f.ADDQ(operand.U32(p[i]*blocks), r)
+				f.c.ADDQ(operand.U32(p[i]*blocks), r)
 			}
 		}
 		size := 1
 		if f.floats() {
 			size = 4
 		}
-		f.ADDQ(operand.U32(size*values*blocks), f.to)
+		f.c.ADDQ(operand.U32(size*values*blocks), f.to)
 		for _, r := range groups {
-			f.ADDQ(operand.U32(4*values/f.width*blocks), r)
+			f.c.ADDQ(operand.U32(4*values/f.width*blocks), r)
 		}
 	}
 	where := [3]operand.Mem{at(f.from, 0)}
@@ -155,7 +155,7 @@ func (f *unpacked) eachRow(p planes, values int, scales func(at [3]operand.Mem, 
 		})
 		f.alone = true
 	}
-	f.Label("block")
+	f.c.Label("block")
 	if f.alone {
 		f.blockAlone(where, p)
 	} else {
@@ -164,29 +164,29 @@ func (f *unpacked) eachRow(p planes, values int, scales func(at [3]operand.Mem, 
 	}
 	do(at(f.from, 0), 0)
 	advance(1)
-	f.DECQ(f.n)
-	f.JNE(operand.LabelRef("block"))
-	f.Label("done")
+	f.c.DECQ(f.n)
+	f.c.JNE(operand.LabelRef("block"))
+	f.c.Label("done")
 	total := f.sums
 	if f.wide {
-		half, minima := f.YMM(), f.sums[len(f.sums)-1]
+		half, minima := f.c.YMM(), f.sums[len(f.sums)-1]
 		total = f.sums[:len(f.sums)-1]
 		f.add(total)
-		f.VEXTRACTF64X4(operand.U8(1), total[0], half)
-		f.VADDPS(half, minima, minima)
-		f.VADDPS(total[0].AsY(), minima, minima)
+		f.c.VEXTRACTF64X4(operand.U8(1), total[0], half)
+		f.c.VADDPS(half, minima, minima)
+		f.c.VADDPS(total[0].AsY(), minima, minima)
 		total = []reg.VecVirtual{minima}
 	}
 	f.add(total)
-	f.VMOVSS(f.total(total[0]), at(f.y, 0))
-	f.ADDQ(operand.U8(4), f.y)
-	stride, err := f.Param("stride").Resolve()
+	f.c.VMOVSS(f.total(total[0]), at(f.y, 0))
+	f.c.ADDQ(operand.U8(4), f.y)
+	stride, err := f.c.Param("stride").Resolve()
 	if err != nil {
 		panic(err)
 	}
-	f.ADDQ(stride.Addr, f.w)
-	f.DECQ(f.rows)
-	f.JNE(operand.LabelRef("row"))
+	f.c.ADDQ(stride.Addr, f.w)
+	f.c.DECQ(f.rows)
+	f.c.JNE(operand.LabelRef("row"))
 	f.end()
 }
 
@@ -203,21 +203,21 @@ func (f *unpacked) subtracts() bool {
 func (f *unpacked) put(least bool, i int, v reg.VecVirtual) {
 	switch {
 	case least && f.use == floatsAVX512:
-		f.VMOVUPS(v, f.mins.Offset(32*i))
+		f.c.VMOVUPS(v, f.mins.Offset(32*i))
 		return
 	case least:
-		f.VFNMADD231PS(at(f.sum, 32*i), v, f.minima())
+		f.c.VFNMADD231PS(at(f.sum, 32*i), v, f.minima())
 		return
 	case f.floats():
-		f.VMOVUPS(v, f.scales.Offset(32*i))
+		f.c.VMOVUPS(v, f.scales.Offset(32*i))
 	default:
-		s := f.YMM()
-		f.VMULPS(at(f.scale, 32*i), v, s)
-		f.VMOVUPS(s, f.scales.Offset(32*i))
+		s := f.c.YMM()
+		f.c.VMULPS(at(f.scale, 32*i), v, s)
+		f.c.VMOVUPS(s, f.scales.Offset(32*i))
 	}
 	if f.subtracts() && f.offset != 0 {
-		f.VMULPS(f.repeatedFloat(8, f.offset), v, v)
-		f.VFNMADD231PS(at(f.sum, 32*i), v, f.minima())
+		f.c.VMULPS(f.repeatedFloat(8, f.offset), v, v)
+		f.c.VFNMADD231PS(at(f.sum, 32*i), v, f.minima())
 	}
 }
 
@@ -235,40 +235,40 @@ func (f *unpacked) blockAlone(where [3]operand.Mem, p planes) {
 	if p[2] > 0 {
 		last = where[2]
 	}
-	r, d, least := f.GP32(), f.XMM(), f.XMM()
+	r, d, least := f.c.GP32(), f.c.XMM(), f.c.XMM()
 	if f.affine {
-		f.MOVL(last, r)
+		f.c.MOVL(last, r)
 	} else {
-		f.MOVWLZX(last, r)
+		f.c.MOVWLZX(last, r)
 	}
-	f.VMOVD(r, d)
-	f.VCVTPH2PS(d, d)
+	f.c.VMOVD(r, d)
+	f.c.VCVTPH2PS(d, d)
 	if f.affine {
-		f.VMOVSHDUP(d, least)
-		f.VXORPS(f.repeated(8, 0, 0, 0, 0x80), least, least)
+		f.c.VMOVSHDUP(d, least)
+		f.c.VXORPS(f.repeated(8, 0, 0, 0, 0x80), least, least)
 	} else if f.offset != 0 {
-		f.VMULPS(f.repeatedFloat(8, f.offset), d, least)
+		f.c.VMULPS(f.repeatedFloat(8, f.offset), d, least)
 	}
 	scale := f.vector(f.lanes())
 	f.single[0] = scale
 	if f.use == floatsAVX512 {
-		f.VBROADCASTSS(d, scale)
+		f.c.VBROADCASTSS(d, scale)
 		if f.affine || f.offset != 0 {
 			f.single[1] = f.vector(f.lanes())
-			f.VBROADCASTSS(least, f.single[1])
+			f.c.VBROADCASTSS(least, f.single[1])
 		}
 		return
 	}
 	if f.subtracts() {
 		// Lanes but the first are zero in what is loaded, and so in the products.
-		sum := f.XMM()
-		f.VMOVSS(at(f.sum, 0), sum)
-		f.VFNMADD231PS(sum.AsY(), least.AsY(), f.minima())
+		sum := f.c.XMM()
+		f.c.VMOVSS(at(f.sum, 0), sum)
+		f.c.VFNMADD231PS(sum.AsY(), least.AsY(), f.minima())
 	}
 	if !f.floats() {
-		f.VMULSS(at(f.scale, 0), d, d)
+		f.c.VMULSS(at(f.scale, 0), d, d)
 	}
-	f.VBROADCASTSS(d, scale)
+	f.c.VBROADCASTSS(d, scale)
 }
 
 func (f *unpacked) lanes() int {
@@ -281,52 +281,52 @@ func (f *unpacked) lanes() int {
 // add adds vectors to the first.
 func (b *blocks) add(v []reg.VecVirtual) {
 	for _, w := range v[1:] {
-		b.VADDPS(w, v[0], v[0])
+		b.c.VADDPS(w, v[0], v[0])
 	}
 }
 
 // multiply adds the products of the integers of group of 32 values i.
 func (f *unpacked) multiply(i int, v reg.VecVirtual) {
 	if f.floats() {
-		f.multiplyFloats(i, f.parts(v), f.VPMOVZXBD)
+		f.multiplyFloats(i, f.parts(v), f.c.VPMOVZXBD)
 		return
 	}
-	w := f.YMM()
+	w := f.c.YMM()
 	if f.dots() {
 		f.zero(w)
 		f.dotBytes(at(f.to, 32*i), v, w)
 	} else {
-		f.VPMADDUBSW(at(f.to, 32*i), v, w)
-		f.VPMADDWD(f.ones, w, w)
+		f.c.VPMADDUBSW(at(f.to, 32*i), v, w)
+		f.c.VPMADDWD(f.ones, w, w)
 	}
 	f.weighted(i, w, f.sums[i%4])
 }
 
 // weighted adds integers times the scale of group i, or times the two of its halves.
 func (f *unpacked) weighted(i int, w reg.VecVirtual, sum reg.Register) {
-	f.VCVTDQ2PS(w, w)
+	f.c.VCVTDQ2PS(w, w)
 	scale := f.single[0]
 	if !f.alone {
-		scale = f.YMM()
+		scale = f.c.YMM()
 		if f.width == 16 {
-			f.VBROADCASTSD(f.scales.Offset(8*i), scale)
-			f.VPERMILPS(f.pick, scale, scale)
+			f.c.VBROADCASTSD(f.scales.Offset(8*i), scale)
+			f.c.VPERMILPS(f.pick, scale, scale)
 		} else {
-			f.VBROADCASTSS(f.scales.Offset(4*i), scale)
+			f.c.VBROADCASTSS(f.scales.Offset(4*i), scale)
 		}
 	}
-	f.VFMADD231PS(scale, w, sum)
+	f.c.VFMADD231PS(scale, w, sum)
 }
 
 // parts are the bytes of v from each multiple of lanes on.
 func (f *unpacked) parts(v reg.VecVirtual) func(at int) operand.Op {
-	upper := f.XMM()
+	upper := f.c.XMM()
 	return func(at int) operand.Op {
 		switch at {
 		case 0:
 			return v.AsX()
 		case 16:
-			f.VEXTRACTI128(operand.U8(1), v, upper)
+			f.c.VEXTRACTI128(operand.U8(1), v, upper)
 			return upper
 		case 8:
 			return f.upper(v.AsX())
@@ -353,23 +353,23 @@ func (f *unpacked) multiplyFloats(i int, from func(at int) operand.Op, extend fu
 			scale, least = f.single[0], f.single[1]
 		case j*lanes%f.width == 0:
 			scale, least = f.vector(lanes), f.vector(lanes)
-			f.VBROADCASTSS(f.scales.Offset(4*group), scale)
+			f.c.VBROADCASTSS(f.scales.Offset(4*group), scale)
 			switch {
 			case f.affine:
-				f.VBROADCASTSS(f.mins.Offset(4*group), least)
+				f.c.VBROADCASTSS(f.mins.Offset(4*group), least)
 			case !f.signed:
-				f.VMULPS(f.above, scale, least) // exact: offsets are powers of two
+				f.c.VMULPS(f.above, scale, least) // exact: offsets are powers of two
 			}
 		}
 		v := f.vector(lanes)
 		extend(from(j*lanes), v)
-		f.VCVTDQ2PS(v, v)
+		f.c.VCVTDQ2PS(v, v)
 		if f.signed {
-			f.VMULPS(scale, v, v)
+			f.c.VMULPS(scale, v, v)
 		} else {
-			f.VFMSUB213PS(least, scale, v)
+			f.c.VFMSUB213PS(least, scale, v)
 		}
-		f.VFMADD231PS(at(f.to, 4*(32*i+j*lanes)), v, f.sums[(i*32/lanes+j)%len(f.sums)])
+		f.c.VFMADD231PS(at(f.to, 4*(32*i+j*lanes)), v, f.sums[(i*32/lanes+j)%len(f.sums)])
 	}
 }
 
@@ -378,22 +378,22 @@ func (f *unpacked) sumFloats(i int, from func(at int) operand.Op, extend func(op
 	for j := 0; j < 32; j += f.width {
 		var sum reg.VecVirtual
 		for k := j; k < j+f.width; k += 8 {
-			v := f.YMM()
+			v := f.c.YMM()
 			extend(from(k), v)
-			f.VCVTDQ2PS(v, v)
+			f.c.VCVTDQ2PS(v, v)
 			if x := at(f.to, 4*(32*i+k)); k == j {
 				sum = v
-				f.VMULPS(x, sum, sum)
+				f.c.VMULPS(x, sum, sum)
 			} else {
-				f.VFMADD231PS(x, v, sum)
+				f.c.VFMADD231PS(x, v, sum)
 			}
 		}
 		scale := f.single[0]
 		if !f.alone {
-			scale = f.YMM()
-			f.VBROADCASTSS(f.scales.Offset(4*(32*i+j)/f.width), scale)
+			scale = f.c.YMM()
+			f.c.VBROADCASTSS(f.scales.Offset(4*(32*i+j)/f.width), scale)
 		}
-		f.VFMADD231PS(scale, sum, f.sums[(i*32+j)/f.width%4])
+		f.c.VFMADD231PS(scale, sum, f.sums[(i*32+j)/f.width%4])
 	}
 }
 

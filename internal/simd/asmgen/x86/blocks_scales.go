@@ -30,7 +30,7 @@ func (b *blocks) storing(name, doc string, affine bool, sizes planes, groups int
 	p := b.begin(name+"AVX2", fmt.Sprintf("func(%s *float32, %s *byte, n int)", more, strings.Join(planes, ", ")), scalesDoc+doc,
 		append(params, planes...)...)
 	n, to, from := p[0], p[1:len(params)], p[len(params):]
-	b.Label("block")
+	b.c.Label("block")
 	var at3 [3]operand.Mem
 	for i, size := range sizes {
 		if size > 0 {
@@ -39,41 +39,41 @@ func (b *blocks) storing(name, doc string, affine bool, sizes planes, groups int
 		}
 	}
 	block(at3, func(least bool, i int, v reg.VecVirtual) {
-		b.VMOVUPS(v, at(to[map[bool]int{true: 1}[least]], 32*i))
+		b.c.VMOVUPS(v, at(to[map[bool]int{true: 1}[least]], 32*i))
 	})
 	for i, size := range sizes {
 		if size > 0 {
-			b.ADDQ(operand.U32(size), at3[i].Base)
+			b.c.ADDQ(operand.U32(size), at3[i].Base)
 		}
 	}
 	for _, r := range to {
-		b.ADDQ(operand.U8(4*groups), r)
+		b.c.ADDQ(operand.U8(4*groups), r)
 	}
-	b.DECQ(n)
-	b.JNE(operand.LabelRef("block"))
+	b.c.DECQ(n)
+	b.c.JNE(operand.LabelRef("block"))
 	b.end()
 }
 
 // halfScales is for eight blocks with a half each.
 func (b *blocks) halfScales(halves operand.Mem, put put) {
-	d := b.YMM()
-	b.VCVTPH2PS(halves, d)
+	d := b.c.YMM()
+	b.c.VCVTPH2PS(halves, d)
 	put(false, 0, d)
 }
 
 // pairScales is for eight blocks with a half that is the scale and one that is what is added.
 func (b *blocks) pairScales(pairs operand.Mem, put put) {
-	v := b.YMM()
+	v := b.c.YMM()
 	half := []byte{0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15}
-	b.VMOVDQU(pairs, v)
-	b.VPSHUFB(b.table("blocksPairs", append(half, half...)...), v, v)
-	b.VPERMQ(operand.U8(0b11011000), v, v)
-	d, upper, h := b.YMM(), b.XMM(), b.YMM()
-	b.VCVTPH2PS(v.AsX(), d)
+	b.c.VMOVDQU(pairs, v)
+	b.c.VPSHUFB(b.table("blocksPairs", append(half, half...)...), v, v)
+	b.c.VPERMQ(operand.U8(0b11011000), v, v)
+	d, upper, h := b.c.YMM(), b.c.XMM(), b.c.YMM()
+	b.c.VCVTPH2PS(v.AsX(), d)
 	put(false, 0, d)
-	b.VEXTRACTI128(operand.U8(1), v, upper)
-	b.VCVTPH2PS(upper, h)
-	b.VXORPS(b.repeated(8, 0, 0, 0, 0x80), h, h)
+	b.c.VEXTRACTI128(operand.U8(1), v, upper)
+	b.c.VCVTPH2PS(upper, h)
+	b.c.VXORPS(b.repeated(8, 0, 0, 0, 0x80), h, h)
 	put(true, 0, h)
 }
 
@@ -84,63 +84,63 @@ func (b *blocks) repeated(times int, data ...byte) operand.Mem {
 
 // half loads a half into all lanes.
 func (b *blocks) half(m operand.Mem) reg.VecVirtual {
-	r, x, y := b.GP32(), b.XMM(), b.YMM()
-	b.MOVWLZX(m, r)
-	b.VMOVD(r, x)
-	b.VCVTPH2PS(x, x)
-	b.VBROADCASTSS(x, y)
+	r, x, y := b.c.GP32(), b.c.XMM(), b.c.YMM()
+	b.c.MOVWLZX(m, r)
+	b.c.VMOVD(r, x)
+	b.c.VCVTPH2PS(x, x)
+	b.c.VBROADCASTSS(x, y)
 	return y
 }
 
 // times is eight factors of a byte each, times d.
 func (b *blocks) times(d reg.VecVirtual, from operand.Op, signed bool) reg.VecVirtual {
-	v := b.YMM()
+	v := b.c.YMM()
 	if signed {
-		b.VPMOVSXBD(from, v)
+		b.c.VPMOVSXBD(from, v)
 	} else {
-		b.VPMOVZXBD(from, v)
+		b.c.VPMOVZXBD(from, v)
 	}
-	b.VCVTDQ2PS(v, v)
-	b.VMULPS(d, v, v)
+	b.c.VCVTDQ2PS(v, v)
+	b.c.VMULPS(d, v, v)
 	return v
 }
 
 // upper is the upper eight bytes of x.
 func (b *blocks) upper(x reg.Register) reg.VecVirtual {
-	y := b.XMM()
-	b.VPSRLDQ(operand.U8(8), x, y)
+	y := b.c.XMM()
+	b.c.VPSRLDQ(operand.U8(8), x, y)
 	return y
 }
 
 // scalesK4: the dwords s0 s1 s2 of a block become [sc0…3 m0…3] and [sc4…7 m4…7]; see quant.UnpackScalesK4.
 func (b *blocks) scalesK4(block operand.Mem, put put) {
-	dm, dy, my := b.XMM(), b.YMM(), b.YMM()
-	b.VMOVD(block, dm)
-	b.VCVTPH2PS(dm, dm)
-	b.VBROADCASTSS(dm, dy)
-	b.VMOVSHDUP(dm, dm)
-	b.VBROADCASTSS(dm, my)
-	s, t, u, v := b.XMM(), b.XMM(), b.XMM(), b.XMM()
-	b.VMOVQ(block.Offset(4), s)
-	b.VMOVD(block.Offset(12), t)
-	b.VPSRLD(operand.U8(4), t, u)
-	b.VPUNPCKLDQ(u, t, t) // s2, s2 >> 4
-	b.VPAND(b.repeated(16, 15), t, t)
-	b.VPSRLD(operand.U8(2), s, v)
-	b.VPAND(b.repeated(16, 0x30), v, v)
-	b.VPOR(v, t, t)
-	b.VPAND(b.repeated(16, 63), s, s)
-	b.VPUNPCKLDQ(t, s, s)
+	dm, dy, my := b.c.XMM(), b.c.YMM(), b.c.YMM()
+	b.c.VMOVD(block, dm)
+	b.c.VCVTPH2PS(dm, dm)
+	b.c.VBROADCASTSS(dm, dy)
+	b.c.VMOVSHDUP(dm, dm)
+	b.c.VBROADCASTSS(dm, my)
+	s, t, u, v := b.c.XMM(), b.c.XMM(), b.c.XMM(), b.c.XMM()
+	b.c.VMOVQ(block.Offset(4), s)
+	b.c.VMOVD(block.Offset(12), t)
+	b.c.VPSRLD(operand.U8(4), t, u)
+	b.c.VPUNPCKLDQ(u, t, t) // s2, s2 >> 4
+	b.c.VPAND(b.repeated(16, 15), t, t)
+	b.c.VPSRLD(operand.U8(2), s, v)
+	b.c.VPAND(b.repeated(16, 0x30), v, v)
+	b.c.VPOR(v, t, t)
+	b.c.VPAND(b.repeated(16, 63), s, s)
+	b.c.VPUNPCKLDQ(t, s, s)
 	put(false, 0, b.times(dy, s, false))
 	put(true, 0, b.times(my, b.upper(s), false))
 }
 
 func (b *blocks) scalesQ2K(block, halves operand.Mem, put put) {
-	v, w, low := b.XMM(), b.XMM(), b.repeated(16, 15)
-	b.VMOVDQU(block, v)
-	b.VPSRLW(operand.U8(4), v, w)
-	b.VPAND(low, v, v)
-	b.VPAND(low, w, w)
+	v, w, low := b.c.XMM(), b.c.XMM(), b.repeated(16, 15)
+	b.c.VMOVDQU(block, v)
+	b.c.VPSRLW(operand.U8(4), v, w)
+	b.c.VPAND(low, v, v)
+	b.c.VPAND(low, w, w)
 	d := b.half(halves)
 	put(false, 0, b.times(d, v, false))
 	put(false, 1, b.times(d, b.upper(v), false))
@@ -150,17 +150,17 @@ func (b *blocks) scalesQ2K(block, halves operand.Mem, put put) {
 }
 
 func (b *blocks) scalesQ3K(scales, halves operand.Mem, put put) {
-	v, w, h := b.XMM(), b.XMM(), b.XMM()
-	b.VMOVQ(scales, v)
-	b.VPSRLW(operand.U8(4), v, w)
-	b.VPUNPCKLQDQ(w, v, v)
-	b.VPAND(b.repeated(16, 15), v, v)
-	b.VPBROADCASTD(scales.Offset(8), h)
-	b.VPSRLVD(b.table("blocksPairShifts", 0, 0, 0, 0, 2, 0, 0, 0, 4, 0, 0, 0, 6, 0, 0, 0), h, h)
-	b.VPAND(b.repeated(16, 3), h, h)
-	b.VPSLLW(operand.U8(4), h, h)
-	b.VPOR(h, v, v)
-	b.VPSUBB(b.repeated(16, 32), v, v)
+	v, w, h := b.c.XMM(), b.c.XMM(), b.c.XMM()
+	b.c.VMOVQ(scales, v)
+	b.c.VPSRLW(operand.U8(4), v, w)
+	b.c.VPUNPCKLQDQ(w, v, v)
+	b.c.VPAND(b.repeated(16, 15), v, v)
+	b.c.VPBROADCASTD(scales.Offset(8), h)
+	b.c.VPSRLVD(b.table("blocksPairShifts", 0, 0, 0, 0, 2, 0, 0, 0, 4, 0, 0, 0, 6, 0, 0, 0), h, h)
+	b.c.VPAND(b.repeated(16, 3), h, h)
+	b.c.VPSLLW(operand.U8(4), h, h)
+	b.c.VPOR(h, v, v)
+	b.c.VPSUBB(b.repeated(16, 32), v, v)
 	d := b.half(halves)
 	put(false, 0, b.times(d, v, true))
 	put(false, 1, b.times(d, b.upper(v), true))

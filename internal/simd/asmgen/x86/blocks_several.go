@@ -14,51 +14,51 @@ import (
 // lanes transposes blocks of 8 groups: those are the halves of chunks. Integers that come from memory, a row of bytes, are
 // asked for early, and what is to be flipped in them is.
 func (b *blocks) lanes(stored bool) {
-	name, params, flip := "lanesAVX2", "", b.YMM()
+	name, params, flip := "lanesAVX2", "", b.c.YMM()
 	if stored {
 		name, params = "lanesStoredAVX2", ", flip byte"
 	}
 	p := b.begin(name, "func(to, q *int8, n int"+params+")", "puts n ≥ 1 times 256 integers into lanes.", "to", "q", "n")
 	to, q, n := p[0], p[1], p[2]
 	if stored {
-		r := b.GP32()
-		b.Load(b.Param("flip"), r.As8())
-		b.VMOVD(r, flip.AsX())
-		b.VPBROADCASTB(flip.AsX(), flip)
+		r := b.c.GP32()
+		b.c.Load(b.c.Param("flip"), r.As8())
+		b.c.VMOVD(r, flip.AsX())
+		b.c.VPBROADCASTB(flip.AsX(), flip)
 	}
-	step, next := b.GP64(), b.GP64()
-	b.MOVQ(operand.U32(32), step)
-	b.MOVQ(operand.U32(512-32), next)
-	b.Label("block")
+	step, next := b.c.GP64(), b.c.GP64()
+	b.c.MOVQ(operand.U32(32), step)
+	b.c.MOVQ(operand.U32(512-32), next)
+	b.c.Label("block")
 	if stored {
 		b.prefetch(q, 256)
 	}
 	for half := range 2 {
 		rows := make([]reg.VecVirtual, 4)
 		for i := range rows {
-			rows[i] = b.YMM()
-			b.VMOVDQU(at(q, 32*i+16*half), rows[i].AsX())
-			b.VINSERTI128(operand.U8(1), at(q, 32*(i+4)+16*half), rows[i], rows[i])
+			rows[i] = b.c.YMM()
+			b.c.VMOVDQU(at(q, 32*i+16*half), rows[i].AsX())
+			b.c.VINSERTI128(operand.U8(1), at(q, 32*(i+4)+16*half), rows[i], rows[i])
 			if stored {
-				b.VPXOR(flip, rows[i], rows[i])
+				b.c.VPXOR(flip, rows[i], rows[i])
 			}
 		}
-		for words, unpack := range []func(ops ...operand.Op){b.VPUNPCKLDQ, b.VPUNPCKHDQ} {
-			first, second := b.YMM(), b.YMM()
+		for words, unpack := range []func(ops ...operand.Op){b.c.VPUNPCKLDQ, b.c.VPUNPCKHDQ} {
+			first, second := b.c.YMM(), b.c.YMM()
 			unpack(rows[1], rows[0], first)
 			unpack(rows[3], rows[2], second)
-			low, high := b.YMM(), b.YMM()
-			b.VPUNPCKLQDQ(second, first, low)
-			b.VPUNPCKHQDQ(second, first, high)
-			b.VMOVDQU(low, at(to, 64*(4*half+2*words)))
-			b.VMOVDQU(high, at(to, 64*(4*half+2*words+1)))
+			low, high := b.c.YMM(), b.c.YMM()
+			b.c.VPUNPCKLQDQ(second, first, low)
+			b.c.VPUNPCKHQDQ(second, first, high)
+			b.c.VMOVDQU(low, at(to, 64*(4*half+2*words)))
+			b.c.VMOVDQU(high, at(to, 64*(4*half+2*words+1)))
 		}
 	}
-	b.ADDQ(operand.U32(256), q)
-	b.ADDQ(step, to)
-	b.XCHGQ(step, next)
-	b.DECQ(n)
-	b.JNE(operand.LabelRef("block"))
+	b.c.ADDQ(operand.U32(256), q)
+	b.c.ADDQ(step, to)
+	b.c.XCHGQ(step, next)
+	b.c.DECQ(n)
+	b.c.JNE(operand.LabelRef("block"))
 	b.end()
 }
 
@@ -93,91 +93,91 @@ func (b *blocks) products(name string, width, rows int, u use) {
 		"sums", "stride", "factor")
 	f.sums, f.stride = p[0], p[1]
 	f.factor = b.vector(lanes)
-	b.VBROADCASTSS(at(p[2], 0), f.factor)
+	b.c.VBROADCASTSS(at(p[2], 0), f.factor)
 	for i := 3; i < rows; i += 2 {
 		m := operand.Mem{Base: f.stride, Index: f.stride, Scale: uint8(i - 1)}
 		if i == 7 { // five and two more
 			m.Base, m.Scale = f.multiples[5], 2
 		}
-		f.multiples[i] = b.GP64()
-		b.LEAQ(m, f.multiples[i])
+		f.multiples[i] = b.c.GP64()
+		b.c.LEAQ(m, f.multiples[i])
 	}
 	if u == bytesAVX2 {
-		f.ones = b.YMM()
-		b.VPCMPEQW(f.ones, f.ones, f.ones)
-		b.VPSRLW(operand.U8(15), f.ones, f.ones)
+		f.ones = b.c.YMM()
+		b.c.VPCMPEQW(f.ones, f.ones, f.ones)
+		b.c.VPSRLW(operand.U8(15), f.ones, f.ones)
 	}
-	b.Label("row")
+	b.c.Label("row")
 	names := []string{"q", "a", "least", "x", "scale", "sum", "n"}
 	for i, r := range []*reg.GPVirtual{&f.q, &f.a, &f.least, &f.x, &f.scale, &f.sum, &f.n} {
-		*r = b.GP64()
-		b.Load(b.Param(names[i]), *r)
+		*r = b.c.GP64()
+		b.c.Load(b.c.Param(names[i]), *r)
 	}
 	for range rows {
 		f.totals = append(f.totals, f.cleared())
 	}
 	if width == 32 {
-		b.TESTQ(f.n, f.n)
-		b.JE(operand.LabelRef("rest"))
+		b.c.TESTQ(f.n, f.n)
+		b.c.JE(operand.LabelRef("rest"))
 	}
-	b.Label("chunk")
+	b.c.Label("chunk")
 	for part := range 16 / lanes {
 		f.part(4 * lanes * part)
 	}
 	for _, r := range []reg.Register{f.q, f.x} {
-		b.ADDQ(operand.U32(512), r)
+		b.c.ADDQ(operand.U32(512), r)
 	}
-	b.ADDQ(operand.U8(64), f.scale)
+	b.c.ADDQ(operand.U8(64), f.scale)
 	for _, r := range []reg.Register{f.a, f.least, f.sum} {
-		b.ADDQ(operand.U32(4*512/width), r)
+		b.c.ADDQ(operand.U32(4*512/width), r)
 	}
-	b.DECQ(f.n)
-	b.JNE(operand.LabelRef("chunk"))
+	b.c.DECQ(f.n)
+	b.c.JNE(operand.LabelRef("chunk"))
 	if width == 32 {
 		f.rest()
 	}
 	for i, v := range f.totals {
 		x := f.total(v)
-		b.VMOVSS(x, at(f.sums, 4*i))
+		b.c.VMOVSS(x, at(f.sums, 4*i))
 	}
-	b.ADDQ(operand.U8(4*mostRows), f.sums)
-	apart := b.GP64()
-	b.Load(b.Param("apart"), apart)
+	b.c.ADDQ(operand.U8(4*mostRows), f.sums)
+	apart := b.c.GP64()
+	b.c.Load(b.c.Param("apart"), apart)
 	for _, name := range []string{"q", "a", "least"} {
-		b.ADDQ(apart, slot(b.Context, name))
+		b.c.ADDQ(apart, slot(b.c, name))
 	}
-	b.DECQ(slot(b.Context, "weights"))
-	b.JNE(operand.LabelRef("row"))
+	b.c.DECQ(slot(b.c, "weights"))
+	b.c.JNE(operand.LabelRef("row"))
 	b.end()
 }
 
 // rest multiplies the groups after the chunks, which lie as they are, so that a lane has a part of a group.
 func (f *several) rest() {
-	f.Label("rest")
-	left := f.GP64()
-	f.Load(f.Param("rest"), left)
-	f.TESTQ(left, left)
-	f.JE(operand.LabelRef("done"))
+	f.c.Label("rest")
+	left := f.c.GP64()
+	f.c.Load(f.c.Param("rest"), left)
+	f.c.TESTQ(left, left)
+	f.c.JE(operand.LabelRef("done"))
 	least := f.vector(f.lanes)
-	f.VMULPS(at(f.least, 0), f.factor, least)
+	f.c.VMULPS(at(f.least, 0), f.factor, least)
 	for i, t := range f.totals {
-		f.VFNMADD231PS(f.row(f.sum, i, 0), least, t)
+		f.c.VFNMADD231PS(f.row(f.sum, i, 0), least, t)
 	}
 	groups := f.lanes / 8
 	a, index, step := f.vector(f.lanes), f.vector(f.lanes), f.vector(f.lanes)
 	if groups == 2 {
-		f.VMOVUPS(at(f.a, 0), a)
-		f.VMOVDQU32(f.words("blocksGroups", func(i int) byte { return byte(i / 8) }), index)
-		f.VMOVDQU32(f.words("blocksTwo", func(int) byte { return 2 }), step)
+		f.c.VMOVUPS(at(f.a, 0), a)
+		f.c.VMOVDQU32(f.words("blocksGroups", func(i int) byte { return byte(i / 8) }), index)
+		f.c.VMOVDQU32(f.words("blocksTwo", func(int) byte { return 2 }), step)
 	}
-	f.Label("group")
+	f.c.Label("group")
 	q := f.integers(0)
 	size := f.vector(f.lanes)
 	if groups == 1 {
-		f.VBROADCASTSS(at(f.a, 0), a)
+		f.c.VBROADCASTSS(at(f.a, 0), a)
 	}
 	if f.signed {
-		f.VPABSB(q, size)
+		f.c.VPABSB(q, size)
 	}
 	for i, t := range f.totals {
 		p, s := f.vector(f.lanes), f.vector(f.lanes)
@@ -186,37 +186,37 @@ func (f *several) rest() {
 			f.zero(p)
 			f.dotBytes(f.row(f.x, i, 0), q, p)
 		case f.signed:
-			f.VMOVDQU(f.row(f.x, i, 0), p)
-			f.VPSIGNB(q, p, p)
-			f.VPMADDUBSW(p, size, p)
+			f.c.VMOVDQU(f.row(f.x, i, 0), p)
+			f.c.VPSIGNB(q, p, p)
+			f.c.VPMADDUBSW(p, size, p)
 		default:
-			f.VPMADDUBSW(f.row(f.x, i, 0), q, p)
+			f.c.VPMADDUBSW(f.row(f.x, i, 0), q, p)
 		}
 		if !f.dots() {
-			f.VPMADDWD(f.ones, p, p)
+			f.c.VPMADDWD(f.ones, p, p)
 		}
 		if groups == 2 {
-			f.VMULPS(f.row(f.scale, i, 0), a, s)
-			f.VPERMPS(s, index, s)
+			f.c.VMULPS(f.row(f.scale, i, 0), a, s)
+			f.c.VPERMPS(s, index, s)
 		} else {
-			f.VBROADCASTSS(f.row(f.scale, i, 0), s)
-			f.VMULPS(a, s, s)
+			f.c.VBROADCASTSS(f.row(f.scale, i, 0), s)
+			f.c.VMULPS(a, s, s)
 		}
-		f.VCVTDQ2PS(p, p)
-		f.VFMADD231PS(s, p, t)
+		f.c.VCVTDQ2PS(p, p)
+		f.c.VFMADD231PS(s, p, t)
 	}
 	for _, r := range []reg.Register{f.q, f.x} {
-		f.ADDQ(operand.U8(32*groups), r)
+		f.c.ADDQ(operand.U8(32*groups), r)
 	}
 	if groups == 2 {
-		f.VPADDD(step, index, index)
+		f.c.VPADDD(step, index, index)
 	} else {
-		f.ADDQ(operand.U8(4), f.a)
-		f.ADDQ(operand.U8(4), f.scale)
+		f.c.ADDQ(operand.U8(4), f.a)
+		f.c.ADDQ(operand.U8(4), f.scale)
 	}
-	f.SUBQ(operand.U8(groups), left)
-	f.JG(operand.LabelRef("group"))
-	f.Label("done")
+	f.c.SUBQ(operand.U8(groups), left)
+	f.c.JG(operand.LabelRef("group"))
+	f.c.Label("done")
 }
 
 // words is a table of 16 words.
@@ -265,7 +265,7 @@ func (f *several) part(offset int) {
 		}
 		if last := d == 7 || f.width == 16 && d == 3; last && odd[0] != nil {
 			for i := range odd {
-				f.VPADDD(odd[i], products[i], products[i])
+				f.c.VPADDD(odd[i], products[i], products[i])
 			}
 		}
 		switch {
@@ -298,8 +298,8 @@ func (f *several) integers(offset int) reg.VecVirtual {
 	if f.lanes == 8 {
 		return f.load(at(f.q, offset))
 	}
-	q := f.ZMM()
-	f.VMOVDQU32(at(f.q, offset), q)
+	q := f.c.ZMM()
+	f.c.VMOVDQU32(at(f.q, offset), q)
 	return q
 }
 
@@ -307,13 +307,13 @@ func (f *several) integers(offset int) reg.VecVirtual {
 func (f *several) pairwise(products []reg.VecVirtual, d, offset int) {
 	first := d == 0 || f.width == 16 && d == 4
 	if f.signed {
-		q, size := f.load(at(f.q, 64*d+offset)), f.YMM()
-		f.VPABSB(q, size)
+		q, size := f.load(at(f.q, 64*d+offset)), f.c.YMM()
+		f.c.VPABSB(q, size)
 		for i := range products {
 			x := f.load(f.row(f.x, i, 64*d+offset))
-			f.VPSIGNB(q, x, x)
-			f.VPMADDUBSW(x, size, x)
-			f.VPMADDWD(f.ones, x, x)
+			f.c.VPSIGNB(q, x, x)
+			f.c.VPMADDUBSW(x, size, x)
+			f.c.VPMADDWD(f.ones, x, x)
 			f.plus(products, i, x, first)
 		}
 		return
@@ -327,14 +327,14 @@ func (f *several) pairwise(products []reg.VecVirtual, d, offset int) {
 		q = append(q, f.load(at(f.q, 64*(d+j)+offset)))
 	}
 	for i := range products {
-		sum := f.YMM()
-		f.VPMADDUBSW(f.row(f.x, i, 64*d+offset), q[0], sum)
+		sum := f.c.YMM()
+		f.c.VPMADDUBSW(f.row(f.x, i, 64*d+offset), q[0], sum)
 		for j := 1; j < f.depth; j++ {
-			more := f.YMM()
-			f.VPMADDUBSW(f.row(f.x, i, 64*(d+j)+offset), q[j], more)
-			f.VPADDW(more, sum, sum)
+			more := f.c.YMM()
+			f.c.VPMADDUBSW(f.row(f.x, i, 64*(d+j)+offset), q[j], more)
+			f.c.VPADDW(more, sum, sum)
 		}
-		f.VPMADDWD(f.ones, sum, sum)
+		f.c.VPMADDWD(f.ones, sum, sum)
 		f.plus(products, i, sum, first)
 	}
 }
@@ -344,24 +344,24 @@ func (f *several) plus(products []reg.VecVirtual, i int, v reg.VecVirtual, first
 		products[i] = v
 		return
 	}
-	f.VPADDD(v, products[i], products[i])
+	f.c.VPADDD(v, products[i], products[i])
 }
 
 // weigh adds the products times scales to the totals and subtracts minima: those of all groups, or of first or second halves
 // of groups.
 func (f *several) weigh(products []reg.VecVirtual, half, offset int) {
 	a, least := f.scales(f.a, half, offset), f.scales(f.least, half, offset)
-	f.VMULPS(f.factor, least, least)
+	f.c.VMULPS(f.factor, least, least)
 	sums := offset
 	if half >= 0 {
 		sums += 64 * half
 	}
 	for i, v := range products {
 		s := f.vector(f.lanes)
-		f.VCVTDQ2PS(v, v)
-		f.VMULPS(f.row(f.scale, i, offset), a, s)
-		f.VFMADD231PS(s, v, f.totals[i])
-		f.VFNMADD231PS(f.row(f.sum, i, sums), least, f.totals[i])
+		f.c.VCVTDQ2PS(v, v)
+		f.c.VMULPS(f.row(f.scale, i, offset), a, s)
+		f.c.VFMADD231PS(s, v, f.totals[i])
+		f.c.VFNMADD231PS(f.row(f.sum, i, sums), least, f.totals[i])
 	}
 }
 
@@ -369,19 +369,19 @@ func (f *several) weigh(products []reg.VecVirtual, half, offset int) {
 func (f *several) scales(p reg.Register, half, offset int) reg.VecVirtual {
 	v := f.vector(f.lanes)
 	if half < 0 {
-		f.VMOVUPS(at(p, offset), v)
+		f.c.VMOVUPS(at(p, offset), v)
 		return v
 	}
 	if f.lanes == 16 {
-		f.VMOVDQU32(f.alternate(half), v)
-		low := f.ZMM()
-		f.VMOVUPS(at(p, 0), low)
-		f.VPERMI2PS(at(p, 64), low, v)
+		f.c.VMOVDQU32(f.alternate(half), v)
+		low := f.c.ZMM()
+		f.c.VMOVUPS(at(p, 0), low)
+		f.c.VPERMI2PS(at(p, 64), low, v)
 		return v
 	}
-	f.VMOVUPS(at(p, 2*offset), v)
-	f.VSHUFPS(operand.U8(0b10001000+half*0b01010101), at(p, 2*offset+32), v, v)
-	f.VPERMPD(operand.U8(0b11011000), v, v)
+	f.c.VMOVUPS(at(p, 2*offset), v)
+	f.c.VSHUFPS(operand.U8(0b10001000+half*0b01010101), at(p, 2*offset+32), v, v)
+	f.c.VPERMPD(operand.U8(0b11011000), v, v)
 	return v
 }
 

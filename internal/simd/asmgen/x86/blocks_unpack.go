@@ -56,7 +56,7 @@ func (b *blocks) unpack(u use, format string, width int, fifth bool) *unpacked {
 // take does with a vector what is to be done: it has the integers of group of 32 values i.
 func (f *unpacked) take(i int, v reg.VecVirtual) {
 	if f.use == stored {
-		f.VMOVDQU(v, at(f.to, 32*i))
+		f.c.VMOVDQU(v, at(f.to, 32*i))
 		return
 	}
 	f.multiply(i, v)
@@ -73,10 +73,10 @@ func (f *unpacked) each(p planes, values int, scales func(at [3]operand.Mem, put
 		return
 	}
 	advance := func(blocks int) {
-		f.ADDQ(operand.U32(p[0]*blocks), f.from)
-		f.ADDQ(operand.U32(values*blocks), f.to)
+		f.c.ADDQ(operand.U32(p[0]*blocks), f.from)
+		f.c.ADDQ(operand.U32(values*blocks), f.to)
 		if f.plane1 != nil {
-			f.ADDQ(operand.U32(p[1]*blocks), f.plane1)
+			f.c.ADDQ(operand.U32(p[1]*blocks), f.plane1)
 		}
 	}
 	if values == 32 {
@@ -88,51 +88,51 @@ func (f *unpacked) each(p planes, values int, scales func(at [3]operand.Mem, put
 			advance(4)
 		})
 	}
-	f.Label("block")
+	f.c.Label("block")
 	if values > 32 {
 		f.prefetch(f.from, p[0])
 	}
 	do(at(f.from, 0), 0)
 	advance(1)
-	f.DECQ(f.n)
-	f.JNE(operand.LabelRef("block"))
-	f.Label("done")
+	f.c.DECQ(f.n)
+	f.c.JNE(operand.LabelRef("block"))
+	f.c.Label("done")
 	f.end()
 }
 
 // some writes a loop that takes several blocks at a time while there are as many, and goes to done if none are left.
 func (f *unpacked) some(many int, do func()) {
-	f.SUBQ(operand.U8(many), f.n)
-	f.JL(operand.LabelRef("rest"))
-	f.Label("many")
+	f.c.SUBQ(operand.U8(many), f.n)
+	f.c.JL(operand.LabelRef("rest"))
+	f.c.Label("many")
 	do()
-	f.SUBQ(operand.U8(many), f.n)
-	f.JGE(operand.LabelRef("many"))
-	f.Label("rest")
-	f.ADDQ(operand.U8(many), f.n)
-	f.JEQ(operand.LabelRef("done"))
+	f.c.SUBQ(operand.U8(many), f.n)
+	f.c.JGE(operand.LabelRef("many"))
+	f.c.Label("rest")
+	f.c.ADDQ(operand.U8(many), f.n)
+	f.c.JEQ(operand.LabelRef("done"))
 }
 
 // masked is the bits of v under a mask, shifted to the right, or to the left if by is negative. What words give their
 // neighbours is masked away.
 func (b *blocks) masked(v reg.VecVirtual, by int, mask operand.Op) reg.VecVirtual {
-	r := b.YMM()
+	r := b.c.YMM()
 	switch {
 	case by > 0:
-		b.VPSRLW(operand.U8(by), v, r)
-		b.VPAND(mask, r, r)
+		b.c.VPSRLW(operand.U8(by), v, r)
+		b.c.VPAND(mask, r, r)
 	case by < 0:
-		b.VPSLLW(operand.U8(-by), v, r)
-		b.VPAND(mask, r, r)
+		b.c.VPSLLW(operand.U8(-by), v, r)
+		b.c.VPAND(mask, r, r)
 	default:
-		b.VPAND(mask, v, r)
+		b.c.VPAND(mask, v, r)
 	}
 	return r
 }
 
 // load loads 32 bytes.
 func (b *blocks) load(m operand.Mem) reg.VecVirtual {
-	v := b.YMM()
-	b.VMOVDQU(m, v)
+	v := b.c.YMM()
+	b.c.VMOVDQU(m, v)
 	return v
 }

@@ -59,7 +59,7 @@ func chainFiles() (map[string][]byte, error) {
 
 func chainFile(s *set) ([]byte, error) {
 	c := build.NewContext()
-	w := &linkWriter{&writer{Context: c, set: s, table: &table{set: s, index: map[uint32]int{}}}}
+	w := &linkWriter{&writer{c: c, set: s, table: &table{set: s, index: map[uint32]int{}}}}
 	var names []string
 	for _, m := range dispatch.Moves {
 		names = append(names, w.begin(m.Name))
@@ -97,22 +97,22 @@ type linkWriter struct{ *writer }
 // begin begins a link's code, a function that only other links jump to.
 func (w *linkWriter) begin(name string) string {
 	name = "link" + name + w.name + "<>"
-	w.Function(name)
-	w.Attributes(attr.NOSPLIT | attr.NOFRAME)
-	w.SignatureExpr("func()")
+	w.c.Function(name)
+	w.c.Attributes(attr.NOSPLIT | attr.NOFRAME)
+	w.c.SignatureExpr("func()")
 	w.labels = 0
 	return name
 }
 
 // next goes to the next link.
 func (w *linkWriter) next() {
-	w.MOVQ(operand.Mem{Base: gpLink, Disp: linkSize}, gpNext)
-	w.ADDQ(operand.Imm(linkSize), gpLink)
+	w.c.MOVQ(operand.Mem{Base: gpLink, Disp: linkSize}, gpNext)
+	w.c.ADDQ(operand.Imm(linkSize), gpLink)
 	w.jump()
 }
 
 func (w *linkWriter) jump() {
-	w.Instruction(&avo.Instruction{Opcode: "JMP", Operands: []operand.Op{gpNext}, Inputs: []operand.Op{gpNext}, IsTerminal: true})
+	w.c.Instruction(&avo.Instruction{Opcode: "JMP", Operands: []operand.Op{gpNext}, Inputs: []operand.Op{gpNext}, IsTerminal: true})
 }
 
 // chained is a register of a group, as [newFunction] deals them out.
@@ -122,19 +122,19 @@ func (s *set) chained(group, copy int) int { return s.regs - 1 - group*s.chainVe
 func (w *linkWriter) move(m dispatch.Move) {
 	if m.Kind == dispatch.Again {
 		done := w.label("done")
-		w.ADDQ(operand.U32(w.chainVectors()*w.lanes), gpIndex)
-		w.CMPQ(gpIndex, gpN)
-		w.JGE(operand.LabelRef(done))
-		w.MOVQ(gpFirst, gpLink)
-		w.MOVQ(operand.Mem{Base: gpLink}, gpNext)
+		w.c.ADDQ(operand.U32(w.chainVectors()*w.lanes), gpIndex)
+		w.c.CMPQ(gpIndex, gpN)
+		w.c.JGE(operand.LabelRef(done))
+		w.c.MOVQ(gpFirst, gpLink)
+		w.c.MOVQ(operand.Mem{Base: gpLink}, gpNext)
 		w.jump()
-		w.Label(done)
-		w.VZEROUPPER()
-		w.RET()
+		w.c.Label(done)
+		w.c.VZEROUPPER()
+		w.c.RET()
 		return
 	}
 	if m.Kind != dispatch.Copy {
-		w.MOVQ(operand.Mem{Base: gpLink, Disp: linkAt}, gpAt)
+		w.c.MOVQ(operand.Mem{Base: gpLink, Disp: linkAt}, gpAt)
 	}
 	for i := range w.chainVectors() {
 		v := w.vec(w.chained(m.Group, i))
@@ -144,23 +144,23 @@ func (w *linkWriter) move(m dispatch.Move) {
 		case dispatch.Load:
 			const ahead = 2048 // bytes, beyond what the processor asks for by itself
 			if i*w.bytes()%64 == 0 {
-				w.PREFETCHT0(element.Offset(ahead))
+				w.c.PREFETCHT0(element.Offset(ahead))
 			}
-			w.VMOVUPS(element, v)
+			w.c.VMOVUPS(element, v)
 		case dispatch.Store:
-			w.VMOVUPS(v, element)
+			w.c.VMOVUPS(v, element)
 		case dispatch.Recall:
-			w.VMOVUPS(slot, v)
+			w.c.VMOVUPS(slot, v)
 		case dispatch.Keep:
-			w.VMOVUPS(v, slot)
+			w.c.VMOVUPS(v, slot)
 		case dispatch.Fill:
 			if i == 0 {
-				w.VBROADCASTSS(operand.Mem{Base: gpAt}, v)
+				w.c.VBROADCASTSS(operand.Mem{Base: gpAt}, v)
 			} else {
-				w.VMOVAPS(w.vec(w.chained(m.Group, 0)), v)
+				w.c.VMOVAPS(w.vec(w.chained(m.Group, 0)), v)
 			}
 		case dispatch.Copy:
-			w.VMOVAPS(w.vec(w.chained(0, i)), v)
+			w.c.VMOVAPS(w.vec(w.chained(0, i)), v)
 		}
 	}
 	w.next()

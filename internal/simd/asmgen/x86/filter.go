@@ -48,18 +48,18 @@ func (f *filter) write() {
 		"sets y[r*ystep+j] to the sum of w[ky*%[1]d+kx]·x[(%[2]d*r+ky)*xstep+offsets[kx]+j] over kx < %[1]d, and in it ky < %[1]d, for j < n and r < rows.",
 		f.size, f.stride))
 	f.w, f.offsets = f.argument("w"), f.argument("offsets")
-	f.line, f.line3 = f.argument("xstep"), f.GP64()
-	f.SHLQ(operand.U8(2), f.line)
-	f.LEAQ(operand.Mem{Base: f.line, Index: f.line, Scale: 2}, f.line3)
-	f.Label("rows")
-	f.CMPQ(f.slot("rows"), operand.U8(filterRows))
-	f.JL(operand.LabelRef("row"))
+	f.line, f.line3 = f.argument("xstep"), f.c.GP64()
+	f.c.SHLQ(operand.U8(2), f.line)
+	f.c.LEAQ(operand.Mem{Base: f.line, Index: f.line, Scale: 2}, f.line3)
+	f.c.Label("rows")
+	f.c.CMPQ(f.slot("rows"), operand.U8(filterRows))
+	f.c.JL(operand.LabelRef("row"))
 	f.across(filterRows)
-	f.Label("row")
-	f.CMPQ(f.slot("rows"), operand.U8(0))
-	f.JE(operand.LabelRef("end"))
+	f.c.Label("row")
+	f.c.CMPQ(f.slot("rows"), operand.U8(0))
+	f.c.JE(operand.LabelRef("end"))
 	f.across(1)
-	f.Label("end")
+	f.c.Label("end")
 	f.end()
 }
 
@@ -73,61 +73,61 @@ func (f *filter) across(rows int) {
 		}
 		label := func(name string) string { return fmt.Sprintf("%s%dx%d", name, rows, width) }
 		if width > 1 {
-			f.CMPQ(f.n, operand.U8(width))
-			f.JL(operand.LabelRef(label("below")))
+			f.c.CMPQ(f.n, operand.U8(width))
+			f.c.JL(operand.LabelRef(label("below")))
 		}
 		if rows > 1 && width > 1 {
-			f.Label(label("pair"))
-			f.CMPQ(f.n, operand.U8(filterCopies*width))
-			f.JL(operand.LabelRef(label("one")))
+			f.c.Label(label("pair"))
+			f.c.CMPQ(f.n, operand.U8(filterCopies*width))
+			f.c.JL(operand.LabelRef(label("one")))
 			f.sums(rows, width, filterCopies)
 			f.move1(filterCopies * width)
-			f.JMP(operand.LabelRef(label("pair")))
+			f.c.JMP(operand.LabelRef(label("pair")))
 		}
-		f.Label(label("one"))
-		f.TESTQ(f.n, f.n)
-		f.JLE(operand.LabelRef(done))
+		f.c.Label(label("one"))
+		f.c.TESTQ(f.n, f.n)
+		f.c.JLE(operand.LabelRef(done))
 		if width == 16 { // half a vector takes half the time where the processor has units of 256 bits
-			f.CMPQ(f.n, operand.U8(8))
-			f.JLE(operand.LabelRef(fmt.Sprintf("one%dx8", rows)))
+			f.c.CMPQ(f.n, operand.U8(8))
+			f.c.JLE(operand.LabelRef(fmt.Sprintf("one%dx8", rows)))
 		}
 		if width > 1 { // the last vector overlaps the one before it
-			back, none := f.GP64(), f.GP64()
-			f.MOVQ(f.n, back)
-			f.XORQ(none, none)
-			f.SUBQ(operand.U8(width), back)
-			f.CMOVQGT(none, back)
-			f.LEAQ(operand.Mem{Base: f.x, Index: back, Scale: 4}, f.x)
-			f.LEAQ(operand.Mem{Base: f.y, Index: back, Scale: 4}, f.y)
-			f.SUBQ(back, f.n)
+			back, none := f.c.GP64(), f.c.GP64()
+			f.c.MOVQ(f.n, back)
+			f.c.XORQ(none, none)
+			f.c.SUBQ(operand.U8(width), back)
+			f.c.CMOVQGT(none, back)
+			f.c.LEAQ(operand.Mem{Base: f.x, Index: back, Scale: 4}, f.x)
+			f.c.LEAQ(operand.Mem{Base: f.y, Index: back, Scale: 4}, f.y)
+			f.c.SUBQ(back, f.n)
 		}
 		f.sums(rows, width, 1)
 		f.move1(width)
-		f.JMP(operand.LabelRef(label("one")))
-		f.Label(label("below"))
+		f.c.JMP(operand.LabelRef(label("one")))
+		f.c.Label(label("below"))
 	}
-	f.Label(done)
+	f.c.Label(done)
 	step := f.argument("ystep")
-	f.SHLQ(operand.U8(2), step)
+	f.c.SHLQ(operand.U8(2), step)
 	if rows > 1 {
-		f.IMUL3Q(operand.U8(rows), step, step)
+		f.c.IMUL3Q(operand.U8(rows), step, step)
 	}
-	f.ADDQ(step, f.slot("y"))
-	f.IMUL3Q(operand.U8(rows*f.stride), f.line, step)
-	f.ADDQ(step, f.slot("x"))
-	f.SUBQ(operand.U8(rows), f.slot("rows"))
+	f.c.ADDQ(step, f.slot("y"))
+	f.c.IMUL3Q(operand.U8(rows*f.stride), f.line, step)
+	f.c.ADDQ(step, f.slot("x"))
+	f.c.SUBQ(operand.U8(rows), f.slot("rows"))
 	if rows > 1 {
-		f.JMP(operand.LabelRef("rows"))
+		f.c.JMP(operand.LabelRef("rows"))
 	} else {
-		f.JMP(operand.LabelRef("row"))
+		f.c.JMP(operand.LabelRef("row"))
 	}
 }
 
 // move1 moves on by elements of a row.
 func (f *filter) move1(elements int) {
-	f.ADDQ(operand.U32(4*elements), f.x)
-	f.ADDQ(operand.U32(4*elements), f.y)
-	f.SUBQ(operand.U32(elements), f.n)
+	f.c.ADDQ(operand.U32(4*elements), f.x)
+	f.c.ADDQ(operand.U32(4*elements), f.y)
+	f.c.SUBQ(operand.U32(elements), f.n)
 }
 
 // sums computes some vectors of some rows: each vector of a line is loaded once for all rows that it counts for.
@@ -142,21 +142,21 @@ func (f *filter) sums(rows, width, copies int) {
 			sums[r] = append(sums[r], v)
 		}
 	}
-	column := f.GP64()
-	f.XORQ(column, column)
+	column := f.c.GP64()
+	f.c.XORQ(column, column)
 	bases := make([]reg.GPVirtual, (lines+3)/4)
 	for i := range bases {
-		bases[i] = f.GP64()
+		bases[i] = f.c.GP64()
 	}
 	weights := make([]reg.VecVirtual, f.size)
 	for i := range weights {
 		weights[i] = f.vector(width)
 	}
-	f.Label(loop)
-	f.MOVLQSX(operand.Mem{Base: f.offsets, Index: column, Scale: 4}, bases[0])
-	f.LEAQ(operand.Mem{Base: f.x, Index: bases[0], Scale: 4}, bases[0])
+	f.c.Label(loop)
+	f.c.MOVLQSX(operand.Mem{Base: f.offsets, Index: column, Scale: 4}, bases[0])
+	f.c.LEAQ(operand.Mem{Base: f.x, Index: bases[0], Scale: 4}, bases[0])
 	for i := 1; i < len(bases); i++ {
-		f.LEAQ(operand.Mem{Base: bases[i-1], Index: f.line, Scale: 4}, bases[i])
+		f.c.LEAQ(operand.Mem{Base: bases[i-1], Index: f.line, Scale: 4}, bases[i])
 	}
 	for i := range weights {
 		f.broadcast(width, operand.Mem{Base: f.w, Index: column, Scale: 4, Disp: 4 * i * f.size}, weights[i])
@@ -186,24 +186,24 @@ func (f *filter) sums(rows, width, copies int) {
 			}
 			for _, r := range uses {
 				if width == 1 {
-					f.VFMADD231SS(from, weights[line-r*f.stride], sums[r][c])
+					f.c.VFMADD231SS(from, weights[line-r*f.stride], sums[r][c])
 				} else {
-					f.VFMADD231PS(from, weights[line-r*f.stride], sums[r][c])
+					f.c.VFMADD231PS(from, weights[line-r*f.stride], sums[r][c])
 				}
 			}
 		}
 	}
-	f.INCQ(column)
-	f.CMPQ(column, operand.U8(f.size))
-	f.JL(operand.LabelRef(loop))
-	to, step := f.GP64(), f.argument("ystep")
-	f.MOVQ(f.y, to)
+	f.c.INCQ(column)
+	f.c.CMPQ(column, operand.U8(f.size))
+	f.c.JL(operand.LabelRef(loop))
+	to, step := f.c.GP64(), f.argument("ystep")
+	f.c.MOVQ(f.y, to)
 	for r := range rows {
 		for c := range copies {
 			f.move(width, sums[r][c], operand.Mem{Base: to, Disp: 4 * width * c})
 		}
 		if r+1 < rows {
-			f.LEAQ(operand.Mem{Base: to, Index: step, Scale: 4}, to)
+			f.c.LEAQ(operand.Mem{Base: to, Index: step, Scale: 4}, to)
 		}
 	}
 }

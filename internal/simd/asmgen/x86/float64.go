@@ -28,7 +28,7 @@ func float64Files() (map[string][]byte, error) {
 		c.AddDatum(8*i, v)
 	}
 	for _, t := range []doubleTier{{"AVX2", 4}, {"AVX512", 8}} {
-		d := &double{doubleTier: t, Context: c, tails: tails}
+		d := &double{doubleTier: t, c: c, tails: tails}
 		d.dot()
 		d.axpy()
 		d.rank2()
@@ -40,39 +40,39 @@ func float64Files() (map[string][]byte, error) {
 // double emits the functions of a tier.
 type double struct {
 	doubleTier
-	*build.Context
+	c     *build.Context
 	tails operand.Mem
 	tail  reg.Register // the mask of the last elements, while they are done
 }
 
 func (d *double) begin(name, signature, doc string) {
-	d.Function(name + d.name)
-	d.Pragma("noescape")
-	d.SignatureExpr(signature)
-	d.Doc(name + d.name + " " + doc)
+	d.c.Function(name + d.name)
+	d.c.Pragma("noescape")
+	d.c.SignatureExpr(signature)
+	d.c.Doc(name + d.name + " " + doc)
 }
 
 func (d *double) end() {
-	d.VZEROUPPER()
-	d.RET()
+	d.c.VZEROUPPER()
+	d.c.RET()
 }
 
 func (d *double) vector() reg.VecVirtual {
 	if d.lanes == 8 {
-		return d.ZMM()
+		return d.c.ZMM()
 	}
-	return d.YMM()
+	return d.c.YMM()
 }
 
-func (d *double) pointer(param string) reg.Register { return d.Load(d.Param(param), d.GP64()) }
+func (d *double) pointer(param string) reg.Register { return d.c.Load(d.c.Param(param), d.c.GP64()) }
 
 func (d *double) broadcast(param string) reg.VecVirtual {
 	v := d.vector()
-	m, err := d.Param(param).Resolve()
+	m, err := d.c.Param(param).Resolve()
 	if err != nil {
 		panic(err)
 	}
-	d.VBROADCASTSD(m.Addr, v)
+	d.c.VBROADCASTSD(m.Addr, v)
 	return v
 }
 
@@ -85,11 +85,11 @@ func (d *double) load(p reg.Register, i int) reg.VecVirtual {
 	v := d.vector()
 	switch {
 	case d.tail == nil:
-		d.VMOVUPD(d.at(p, i), v)
+		d.c.VMOVUPD(d.at(p, i), v)
 	case d.lanes == 8:
-		d.VMOVUPD_Z(d.at(p, i), d.tail, v)
+		d.c.VMOVUPD_Z(d.at(p, i), d.tail, v)
 	default:
-		d.VMASKMOVPD(d.at(p, i), d.tail, v)
+		d.c.VMASKMOVPD(d.at(p, i), d.tail, v)
 	}
 	return v
 }
@@ -97,11 +97,11 @@ func (d *double) load(p reg.Register, i int) reg.VecVirtual {
 func (d *double) store(v reg.VecVirtual, p reg.Register, i int) {
 	switch {
 	case d.tail == nil:
-		d.VMOVUPD(v, d.at(p, i))
+		d.c.VMOVUPD(v, d.at(p, i))
 	case d.lanes == 8:
-		d.VMOVUPD(v, d.tail, d.at(p, i))
+		d.c.VMOVUPD(v, d.tail, d.at(p, i))
 	default:
-		d.VMASKMOVPD(v, d.tail, d.at(p, i))
+		d.c.VMASKMOVPD(v, d.tail, d.at(p, i))
 	}
 }
 
@@ -110,35 +110,35 @@ func (d *double) store(v reg.VecVirtual, p reg.Register, i int) {
 func (d *double) loop(n reg.Register, unroll int, pointers []reg.Register, body func(vectors int)) {
 	for _, vectors := range []int{unroll, 1} {
 		label := fmt.Sprintf("by%d", vectors)
-		d.Label(label)
-		d.CMPQ(n, operand.U32(vectors*d.lanes))
-		d.JL(operand.LabelRef(label + "end"))
+		d.c.Label(label)
+		d.c.CMPQ(n, operand.U32(vectors*d.lanes))
+		d.c.JL(operand.LabelRef(label + "end"))
 		body(vectors)
 		for _, p := range pointers {
-			d.ADDQ(operand.U32(8*vectors*d.lanes), p)
+			d.c.ADDQ(operand.U32(8*vectors*d.lanes), p)
 		}
-		d.SUBQ(operand.U32(vectors*d.lanes), n)
-		d.JMP(operand.LabelRef(label))
-		d.Label(label + "end")
+		d.c.SUBQ(operand.U32(vectors*d.lanes), n)
+		d.c.JMP(operand.LabelRef(label))
+		d.c.Label(label + "end")
 	}
-	d.TESTQ(n, n)
-	d.JZ(operand.LabelRef("end"))
+	d.c.TESTQ(n, n)
+	d.c.JZ(operand.LabelRef("end"))
 	if d.lanes == 8 {
-		bits, k := d.GP64(), d.K()
-		d.MOVQ(operand.I32(-1), bits)
-		d.BZHIQ(n, bits, bits)
-		d.KMOVB(bits.As32(), k)
+		bits, k := d.c.GP64(), d.c.K()
+		d.c.MOVQ(operand.I32(-1), bits)
+		d.c.BZHIQ(n, bits, bits)
+		d.c.KMOVB(bits.As32(), k)
 		d.tail = k
 	} else {
-		table, mask := d.GP64(), d.YMM()
-		d.LEAQ(d.tails.Offset(32), table)
-		d.NEGQ(n)
-		d.VMOVUPD(operand.Mem{Base: table, Index: n, Scale: 8}, mask)
+		table, mask := d.c.GP64(), d.c.YMM()
+		d.c.LEAQ(d.tails.Offset(32), table)
+		d.c.NEGQ(n)
+		d.c.VMOVUPD(operand.Mem{Base: table, Index: n, Scale: 8}, mask)
 		d.tail = mask
 	}
 	body(1)
 	d.tail = nil
-	d.Label("end")
+	d.c.Label("end")
 }
 
 func (d *double) dot() {
@@ -148,27 +148,27 @@ func (d *double) dot() {
 	var sums [copies]reg.VecVirtual
 	for i := range sums {
 		sums[i] = d.vector()
-		d.VXORPD(sums[i], sums[i], sums[i])
+		d.c.VXORPD(sums[i], sums[i], sums[i])
 	}
 	d.loop(n, copies, []reg.Register{x, y}, func(vectors int) {
 		for i := range vectors {
-			d.VFMADD231PD(d.load(x, i), d.load(y, i), sums[i])
+			d.c.VFMADD231PD(d.load(x, i), d.load(y, i), sums[i])
 		}
 	})
-	d.VADDPD(sums[1], sums[0], sums[0])
-	d.VADDPD(sums[3], sums[2], sums[2])
-	d.VADDPD(sums[2], sums[0], sums[0])
+	d.c.VADDPD(sums[1], sums[0], sums[0])
+	d.c.VADDPD(sums[3], sums[2], sums[2])
+	d.c.VADDPD(sums[2], sums[0], sums[0])
 	if d.lanes == 8 {
-		high := d.YMM()
-		d.VEXTRACTF64X4(operand.U8(1), sums[0], high)
-		d.VADDPD(high, sums[0].AsY(), sums[0].AsY())
+		high := d.c.YMM()
+		d.c.VEXTRACTF64X4(operand.U8(1), sums[0], high)
+		d.c.VADDPD(high, sums[0].AsY(), sums[0].AsY())
 	}
-	low, high := sums[0].AsX(), d.XMM()
-	d.VEXTRACTF128(operand.U8(1), sums[0].AsY(), high)
-	d.VADDPD(high, low, low)
-	d.VUNPCKHPD(low, low, high)
-	d.VADDSD(high, low, low)
-	d.Store(low, d.ReturnIndex(0))
+	low, high := sums[0].AsX(), d.c.XMM()
+	d.c.VEXTRACTF128(operand.U8(1), sums[0].AsY(), high)
+	d.c.VADDPD(high, low, low)
+	d.c.VUNPCKHPD(low, low, high)
+	d.c.VADDSD(high, low, low)
+	d.c.Store(low, d.c.ReturnIndex(0))
 	d.end()
 }
 
@@ -178,7 +178,7 @@ func (d *double) axpy() {
 	d.loop(n, 4, []reg.Register{y, x}, func(vectors int) {
 		for i := range vectors {
 			v := d.load(y, i)
-			d.VFMADD231PD(d.load(x, i), f, v)
+			d.c.VFMADD231PD(d.load(x, i), f, v)
 			d.store(v, y, i)
 		}
 	})
@@ -191,8 +191,8 @@ func (d *double) rank2() {
 	d.loop(n, 4, []reg.Register{x, v, w}, func(vectors int) {
 		for i := range vectors {
 			r := d.load(x, i)
-			d.VFNMADD231PD(d.load(w, i), fv, r)
-			d.VFNMADD231PD(d.load(v, i), fw, r)
+			d.c.VFNMADD231PD(d.load(w, i), fv, r)
+			d.c.VFNMADD231PD(d.load(v, i), fw, r)
 			d.store(r, x, i)
 		}
 	})
@@ -206,35 +206,35 @@ func (d *double) turn() {
 	d.begin("turn64", "func(z *float64, wide int, turns *float64, n int)",
 		"rotates 16 columns of n pairs of neighbouring rows, the first pair z and the row before it.")
 	z, wide, turns, n := d.pointer("z"), d.pointer("wide"), d.pointer("turns"), d.pointer("n")
-	d.SHLQ(operand.U8(3), wide)
+	d.c.SHLQ(operand.U8(3), wide)
 	high := make([]reg.VecVirtual, vectors)
 	for i := range high {
 		high[i] = d.load(z, i)
 	}
-	d.TESTQ(n, n)
-	d.JZ(operand.LabelRef("end"))
-	low := d.GP64()
-	d.MOVQ(z, low)
-	d.Label("pair")
-	d.SUBQ(wide, low)
+	d.c.TESTQ(n, n)
+	d.c.JZ(operand.LabelRef("end"))
+	low := d.c.GP64()
+	d.c.MOVQ(z, low)
+	d.c.Label("pair")
+	d.c.SUBQ(wide, low)
 	c, s := d.vector(), d.vector()
-	d.VBROADCASTSD(operand.Mem{Base: turns}, c)
-	d.VBROADCASTSD(operand.Mem{Base: turns, Disp: 8}, s)
+	d.c.VBROADCASTSD(operand.Mem{Base: turns}, c)
+	d.c.VBROADCASTSD(operand.Mem{Base: turns, Disp: 8}, s)
 	for i := range high {
 		v := d.load(low, i)
 		to, next := d.vector(), d.vector()
-		d.VMULPD(v, s, to)
-		d.VMULPD(v, c, next)
-		d.VFMADD231PD(high[i], c, to)
-		d.VFNMADD231PD(high[i], s, next)
+		d.c.VMULPD(v, s, to)
+		d.c.VMULPD(v, c, next)
+		d.c.VFMADD231PD(high[i], c, to)
+		d.c.VFNMADD231PD(high[i], s, next)
 		d.store(to, z, i)
-		d.VMOVAPD(next, high[i])
+		d.c.VMOVAPD(next, high[i])
 	}
-	d.MOVQ(low, z)
-	d.ADDQ(operand.U32(16), turns)
-	d.DECQ(n)
-	d.JNZ(operand.LabelRef("pair"))
-	d.Label("end")
+	d.c.MOVQ(low, z)
+	d.c.ADDQ(operand.U32(16), turns)
+	d.c.DECQ(n)
+	d.c.JNZ(operand.LabelRef("pair"))
+	d.c.Label("end")
 	for i := range high {
 		d.store(high[i], z, i)
 	}

@@ -62,12 +62,12 @@ func (f *function) lanesOut() bool {
 // number of elements becomes that of those done, and the function ends as if there were no more.
 func (f *function) write(w *writer) {
 	k := f.kernel
-	w.Function(k.Func(f.name))
-	w.Pragma("noescape")
-	w.SignatureExpr(f.signature())
+	w.c.Function(k.Func(f.name))
+	w.c.Pragma("noescape")
+	w.c.SignatureExpr(f.signature())
 	w.params = nil
 	for _, name := range k.Params {
-		m, err := w.Param(name).Resolve()
+		m, err := w.c.Param(name).Resolve()
 		if err != nil {
 			panic(err)
 		}
@@ -83,19 +83,19 @@ func (f *function) write(w *writer) {
 		slots = max(slots, fr.slots)
 	}
 	if slots > 0 {
-		w.AllocLocal(slots * f.bytes())
+		w.c.AllocLocal(slots * f.bytes())
 	}
 	if slots*f.bytes() <= 256 {
-		w.Attributes(attr.NOSPLIT)
+		w.c.Attributes(attr.NOSPLIT)
 	}
 	if f.body.Store != nil {
-		w.Load(w.Param("y"), gpY)
+		w.c.Load(w.c.Param("y"), gpY)
 	}
 	for i, name := range k.Inputs {
-		w.Load(w.Param(name), gpIn[i])
+		w.c.Load(w.c.Param(name), gpIn[i])
 	}
-	w.Load(w.Param("n"), gpN)
-	w.XORL(gpIndex.As32(), gpIndex.As32())
+	w.c.Load(w.c.Param("n"), gpN)
+	w.c.XORL(gpIndex.As32(), gpIndex.As32())
 	main, single, tail, prologue := sections[0], sections[1], sections[2], sections[3]
 	for _, v := range f.values {
 		if r, ok := f.pins[v]; ok && v.kind == parameter {
@@ -107,24 +107,24 @@ func (f *function) write(w *writer) {
 	f.start(w, f.homes[:count])
 	for _, v := range f.flagHomes() {
 		if r := f.pins[v]; v.mask {
-			w.KXNORW(kreg(r), kreg(r), kreg(r))
+			w.c.KXNORW(kreg(r), kreg(r), kreg(r))
 		} else {
 			w.constant(0, r)
 		}
 	}
 	f.peel(w)
-	w.Label("loops")
+	w.c.Label("loops")
 	f.loop(w, main, f.copies)
 	if f.copies > 1 {
 		f.mergeCopies(w)
-		w.Label("single")
+		w.c.Label("single")
 		f.loop(w, single, 1)
 	}
-	w.Label("tail")
-	w.MOVQ(gpN, gpLimit)
-	w.SUBQ(gpIndex, gpLimit)
-	w.JLE(operand.LabelRef("done"))
-	w.Label("masked")
+	w.c.Label("tail")
+	w.c.MOVQ(gpN, gpLimit)
+	w.c.SUBQ(gpIndex, gpLimit)
+	w.c.JLE(operand.LabelRef("done"))
+	w.c.Label("masked")
 	w.stop = "tailStop"
 	needMask := f.vex || f.body.Guard != nil || count > 0
 	if needMask {
@@ -132,13 +132,13 @@ func (f *function) write(w *writer) {
 	}
 	f.allocate(w, tail)
 	if f.peels() {
-		w.ADDQ(gpLimit, gpIndex)
-		w.CMPQ(gpIndex, gpN)
-		w.JLT(operand.LabelRef("peeled"))
+		w.c.ADDQ(gpLimit, gpIndex)
+		w.c.CMPQ(gpIndex, gpN)
+		w.c.JLT(operand.LabelRef("peeled"))
 	}
-	w.Label("done")
+	w.c.Label("done")
 	f.finish(w)
-	w.RET()
+	w.c.RET()
 	if f.streams() {
 		f.stream(w, main)
 	}
@@ -149,9 +149,9 @@ func (f *function) write(w *writer) {
 			if i == 1 && f.copies == 1 {
 				continue
 			}
-			w.Label(stops[i])
-			w.MOVQ(gpIndex, gpN)
-			w.JMP(operand.LabelRef(ends[i]))
+			w.c.Label(stops[i])
+			w.c.MOVQ(gpIndex, gpN)
+			w.c.JMP(operand.LabelRef(ends[i]))
 		}
 	}
 }
@@ -177,21 +177,21 @@ func (f *function) peel(w *writer) {
 	if !f.peels() {
 		return
 	}
-	w.CMPQ(gpN, operand.U32(peelMinimum))
-	w.JLT(operand.LabelRef("loops"))
+	w.c.CMPQ(gpN, operand.U32(peelMinimum))
+	w.c.JLT(operand.LabelRef("loops"))
 	if f.body.Store != nil {
-		w.MOVQ(gpY, gpLimit)
+		w.c.MOVQ(gpY, gpLimit)
 	} else {
-		w.MOVQ(gpIn[0], gpLimit)
+		w.c.MOVQ(gpIn[0], gpLimit)
 	}
-	w.NEGQ(gpLimit)
-	w.SHRQ(operand.Imm(2), gpLimit)
-	w.ANDQ(operand.Imm(uint64(f.lanes-1)), gpLimit)
-	w.JNE(operand.LabelRef("masked"))
-	w.Label("peeled")
+	w.c.NEGQ(gpLimit)
+	w.c.SHRQ(operand.Imm(2), gpLimit)
+	w.c.ANDQ(operand.Imm(uint64(f.lanes-1)), gpLimit)
+	w.c.JNE(operand.LabelRef("masked"))
+	w.c.Label("peeled")
 	if f.streams() {
-		w.CMPQ(gpN, operand.U32(streamMinimum))
-		w.JGE(operand.LabelRef("stream"))
+		w.c.CMPQ(gpN, operand.U32(streamMinimum))
+		w.c.JGE(operand.LabelRef("stream"))
 	}
 }
 
@@ -204,23 +204,23 @@ func (f *function) streams() bool {
 // stream writes that loop. It is not for a result that overwrites an operand or overlaps its beginning, which is in the cache
 // by then.
 func (f *function) stream(w *writer, main placed) {
-	w.Label("stream")
+	w.c.Label("stream")
 	for i := range f.kernel.Inputs {
-		w.MOVQ(gpIn[i], gpTmp)
-		w.SUBQ(gpY, gpTmp)
-		w.SHRQ(operand.Imm(2), gpTmp)
-		w.CMPQ(gpTmp, gpN)
-		w.JCS(operand.LabelRef("loops"))
+		w.c.MOVQ(gpIn[i], gpTmp)
+		w.c.SUBQ(gpY, gpTmp)
+		w.c.SHRQ(operand.Imm(2), gpTmp)
+		w.c.CMPQ(gpTmp, gpN)
+		w.c.JCS(operand.LabelRef("loops"))
 	}
 	w.streaming = true
 	f.steps(w, main, f.copies, "stream", "loops")
 	w.streaming = false
-	w.SFENCE()
+	w.c.SFENCE()
 	next := "tail"
 	if f.copies > 1 {
 		next = "single"
 	}
-	w.JMP(operand.LabelRef(next))
+	w.c.JMP(operand.LabelRef(next))
 }
 
 func assign(l *lowering, s *section, pins map[*value]int, fr *frame, w *writer) *allocator {
@@ -280,16 +280,16 @@ func (f *function) loop(w *writer, s placed, copies int) {
 	w.stop = name + "Stop"
 	f.steps(w, s, copies, name, end)
 	if name == "main" && f.body.Guard != nil {
-		w.Label("mainEnd")
+		w.c.Label("mainEnd")
 	}
 }
 
 // steps writes the loop proper.
 func (f *function) steps(w *writer, s placed, copies int, name, end string) {
 	step := copies * f.lanes
-	w.LEAQ(operand.Mem{Base: gpN, Disp: -step}, gpLimit)
-	w.CMPQ(gpIndex, gpLimit)
-	w.JGT(operand.LabelRef(end))
+	w.c.LEAQ(operand.Mem{Base: gpN, Disp: -step}, gpLimit)
+	w.c.CMPQ(gpIndex, gpLimit)
+	w.c.JGT(operand.LabelRef(end))
 	if name != "single" {
 		for _, v := range f.hoist {
 			w.constant(v.bits, s.pins[v])
@@ -297,11 +297,11 @@ func (f *function) steps(w *writer, s placed, copies int, name, end string) {
 		f.start(w, f.homes[len(f.body.Accumulators):])
 	}
 	w.align()
-	w.Label(name + "Loop")
+	w.c.Label(name + "Loop")
 	f.allocate(w, s)
-	w.ADDQ(operand.Imm(uint64(step)), gpIndex)
-	w.CMPQ(gpIndex, gpLimit)
-	w.JLE(operand.LabelRef(name + "Loop"))
+	w.c.ADDQ(operand.Imm(uint64(step)), gpIndex)
+	w.c.CMPQ(gpIndex, gpLimit)
+	w.c.JLE(operand.LabelRef(name + "Loop"))
 }
 
 // mergeCopies folds the accumulators of all copies into those of the first, or hands them out.
@@ -311,7 +311,7 @@ func (f *function) mergeCopies(w *writer) {
 		return
 	}
 	if f.lanesOut() {
-		w.Load(w.Param("lanes"), gpTmp)
+		w.c.Load(w.c.Param("lanes"), gpTmp)
 		for c := 1; c < f.copies; c++ {
 			f.handOut(w, c)
 		}
@@ -350,7 +350,7 @@ func mergeOf(m ir.Merge) merge {
 // finish writes the results.
 func (f *function) finish(w *writer) {
 	if f.lanesOut() {
-		w.Load(w.Param("lanes"), gpTmp)
+		w.c.Load(w.c.Param("lanes"), gpTmp)
 		f.handOut(w, 0)
 	}
 	for k, a := range f.body.Accumulators {
@@ -361,23 +361,23 @@ func (f *function) finish(w *writer) {
 		switch flag := f.flags[k]; {
 		case flag == nil:
 		case flag.mask:
-			w.KNOTW(kreg(f.pins[flag]), kreg(f.pins[flag]))
-			w.VBROADCASTSS(w.table.constant(math.Float32bits(float32(math.NaN()))), kreg(f.pins[flag]), w.vec(r))
+			w.c.KNOTW(kreg(f.pins[flag]), kreg(f.pins[flag]))
+			w.c.VBROADCASTSS(w.table.constant(math.Float32bits(float32(math.NaN()))), kreg(f.pins[flag]), w.vec(r))
 		default:
 			w.merge(merge{name: "ORPS"}, w.vec, f.pins[flag], r, 0)
 		}
 		f.horizontal(w, mergeOf(a.Merge), r)
-		m, err := w.Return(fmt.Sprintf("r%d", k)).Resolve()
+		m, err := w.c.Return(fmt.Sprintf("r%d", k)).Resolve()
 		if err != nil {
 			panic(err)
 		}
 		w.do(w.v("MOVSS"), xreg(0), m.Addr)
 	}
 	if f.body.Guard != nil {
-		w.Store(gpN, w.Return("done"))
+		w.c.Store(gpN, w.c.Return("done"))
 	}
 	if f.vex {
-		w.VZEROUPPER()
+		w.c.VZEROUPPER()
 	}
 }
 
@@ -387,19 +387,19 @@ func (f *function) horizontal(w *writer, how merge, r int) {
 	half := operand.Imm(1)
 	w.move(false, r, 0)
 	if f.masks {
-		w.VEXTRACTF64X4(half, w.vec(0), yreg(1))
+		w.c.VEXTRACTF64X4(half, w.vec(0), yreg(1))
 		w.merge(how, yreg, 1, 0, 2)
 	}
 	if f.vex {
-		w.VEXTRACTF128(half, yreg(0), xreg(1))
+		w.c.VEXTRACTF128(half, yreg(0), xreg(1))
 		w.merge(how, xreg, 1, 0, 2)
 	}
 	for _, shuffle := range []uint64{0b01001110, 0b10110001} { // halves, then neighbours
 		if f.vex {
-			w.VPERMILPS(operand.Imm(shuffle), xreg(0), xreg(1))
+			w.c.VPERMILPS(operand.Imm(shuffle), xreg(0), xreg(1))
 		} else {
-			w.MOVAPS(xreg(0), xreg(1))
-			w.SHUFPS(operand.Imm(shuffle), xreg(1), xreg(1))
+			w.c.MOVAPS(xreg(0), xreg(1))
+			w.c.SHUFPS(operand.Imm(shuffle), xreg(1), xreg(1))
 		}
 		w.merge(how, xreg, 1, 0, 2)
 	}

@@ -53,7 +53,7 @@ const (
 
 // gemmGen writes the functions of one instruction set.
 type gemmGen struct {
-	*build.Context
+	c *build.Context
 	gemmISA
 	labels int
 	table  operand.Mem
@@ -64,7 +64,7 @@ type gemmGen struct {
 func gemmFiles() (map[string][]byte, error) {
 	ctx := build.NewContext()
 	for _, isa := range gemmISAs {
-		g := &gemmGen{Context: ctx, gemmISA: isa}
+		g := &gemmGen{c: ctx, gemmISA: isa}
 		g.tile()
 		g.transpose()
 		g.copies()
@@ -97,17 +97,17 @@ func gemmFiles() (map[string][]byte, error) {
 
 // begin opens a function with one argument in a register.
 func (g *gemmGen) begin(name, signature, doc string) {
-	g.Function(name + g.name)
-	g.Attributes(attr.NOSPLIT)
-	g.SignatureExpr(signature)
-	g.Doc(name + g.name + " " + doc)
+	g.c.Function(name + g.name)
+	g.c.Attributes(attr.NOSPLIT)
+	g.c.SignatureExpr(signature)
+	g.c.Doc(name + g.name + " " + doc)
 }
 
 func (g *gemmGen) end() {
 	if g.lanes > 4 {
-		g.VZEROUPPER()
+		g.c.VZEROUPPER()
 	}
-	g.RET()
+	g.c.RET()
 }
 
 func (g *gemmGen) label(name string) string {
@@ -119,44 +119,44 @@ func at(base reg.Register, disp int) operand.Mem { return operand.Mem{Base: base
 
 func (g *gemmGen) load(m operand.Mem, v reg.VecPhysical) {
 	if g.lanes == 4 {
-		g.MOVUPS(m, v)
+		g.c.MOVUPS(m, v)
 	} else {
-		g.VMOVUPS(m, v)
+		g.c.VMOVUPS(m, v)
 	}
 }
 
 func (g *gemmGen) store(v reg.VecPhysical, m operand.Mem) {
 	if g.lanes == 4 {
-		g.MOVUPS(v, m)
+		g.c.MOVUPS(v, m)
 	} else {
-		g.VMOVUPS(v, m)
+		g.c.VMOVUPS(v, m)
 	}
 }
 
 func (g *gemmGen) broadcast(m operand.Mem, v reg.VecPhysical) {
 	if g.lanes == 4 {
-		g.MOVSS(m, v)
-		g.SHUFPS(operand.U8(0), v, v)
+		g.c.MOVSS(m, v)
+		g.c.SHUFPS(operand.U8(0), v, v)
 	} else {
-		g.VBROADCASTSS(m, v)
+		g.c.VBROADCASTSS(m, v)
 	}
 }
 
 func (g *gemmGen) zero(v reg.VecPhysical) {
 	switch g.lanes {
 	case 4:
-		g.XORPS(v, v)
+		g.c.XORPS(v, v)
 	case 8:
-		g.VXORPS(v, v, v)
+		g.c.VXORPS(v, v, v)
 	default:
-		g.VPXORD(v, v, v)
+		g.c.VPXORD(v, v, v)
 	}
 }
 
 func (g *gemmGen) mul(f, v reg.VecPhysical) {
 	if g.lanes == 4 {
-		g.MULPS(f, v)
+		g.c.MULPS(f, v)
 	} else {
-		g.VMULPS(f, v, v)
+		g.c.VMULPS(f, v, v)
 	}
 }

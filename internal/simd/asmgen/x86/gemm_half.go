@@ -29,11 +29,11 @@ func (e elements) at(base, index reg.Register, i int) operand.Mem {
 // widen loads a vector of 16 bits, from memory or from half a register.
 func (g *gemmGen) widen(e elements, m operand.Op, v reg.VecPhysical) {
 	if e == f16 {
-		g.VCVTPH2PS(m, v)
+		g.c.VCVTPH2PS(m, v)
 		return
 	}
-	g.VPMOVZXWD(m, v)
-	g.VPSLLD(operand.U8(16), v, v)
+	g.c.VPMOVZXWD(m, v)
+	g.c.VPSLLD(operand.U8(16), v, v)
 }
 
 // shift is the register that tailShift sets.
@@ -46,20 +46,20 @@ func (g *gemmGen) tailShift(e elements, left, index, end, spare reg.GPPhysical) 
 		return
 	}
 	if g.shifts.Symbol.Name == "" {
-		g.shifts = g.StaticGlobal("gemmShifts")
-		g.DataAttributes(attr.RODATA | attr.NOPTR)
+		g.shifts = g.c.StaticGlobal("gemmShifts")
+		g.c.DataAttributes(attr.RODATA | attr.NOPTR)
 		for i := range 32 {
 			if i >= 16 {
 				i = 0x80 // zero
 			}
-			g.AppendDatum(operand.U8(i))
+			g.c.AppendDatum(operand.U8(i))
 		}
 	}
-	g.LEAQ(operand.Mem{Base: index, Index: left, Scale: 1}, end)
-	g.LEAQ(g.shifts, spare)
-	g.SUBQ(left, spare)
-	g.SUBQ(left, spare)
-	g.VMOVDQU(at(spare, 16), g.v[shift].AsX())
+	g.c.LEAQ(operand.Mem{Base: index, Index: left, Scale: 1}, end)
+	g.c.LEAQ(g.shifts, spare)
+	g.c.SUBQ(left, spare)
+	g.c.SUBQ(left, spare)
+	g.c.VMOVDQU(at(spare, 16), g.v[shift].AsX())
 }
 
 // widenTail loads what is left of a row after index, zeros after it. The row has at least eight elements, of 16 bits, before
@@ -69,11 +69,11 @@ func (g *gemmGen) widenTail(e elements, row, index, end reg.Register, mask, v re
 	case e == full:
 		g.loadTail(e.at(row, index, 0), mask, v)
 	case g.lanes == 16:
-		g.VMOVDQU16_Z(e.at(row, index, 0), reg.K1, v.AsY())
+		g.c.VMOVDQU16_Z(e.at(row, index, 0), reg.K1, v.AsY())
 		g.widen(e, v.AsY(), v)
 	default:
-		g.VMOVDQU(e.at(row, end, -8), v.AsX())
-		g.VPSHUFB(g.v[shift].AsX(), v.AsX(), v.AsX())
+		g.c.VMOVDQU(e.at(row, end, -8), v.AsX())
+		g.c.VPSHUFB(g.v[shift].AsX(), v.AsX(), v.AsX())
 		g.widen(e, v.AsX(), v)
 	}
 }

@@ -40,45 +40,45 @@ const (
 // Where rows of A are apart each of them is a stream of its own, five to a base register by the address modes that there are.
 func (g *gemmGen) tile() {
 	g.begin("tile", "func(t *byte)", "computes a tile of C; see Tile.")
-	g.Load(g.Param("t"), rT)
-	g.MOVQ(at(rT, tileBK), rBStep)
-	g.SHLQ(operand.U8(2), rBStep)
-	g.MOVQ(at(rT, tileAhead), rAhead)
+	g.c.Load(g.c.Param("t"), rT)
+	g.c.MOVQ(at(rT, tileBK), rBStep)
+	g.c.SHLQ(operand.U8(2), rBStep)
+	g.c.MOVQ(at(rT, tileAhead), rAhead)
 	again, next, end := g.label("again"), g.label("next"), g.label("end")
-	g.Label(again)
-	g.MOVQ(at(rT, tileRows), rRows)
-	g.MOVQ(at(rT, tileCols), rCols)
-	g.MOVQ(at(rT, tileA), rA[0])
-	g.MOVQ(at(rT, tileB), rB)
-	g.MOVQ(at(rT, tileK), rK)
-	g.MOVQ(at(rT, tileC), rC)
-	g.CMPQ(rAhead, at(rT, tileAheadEnd))
-	g.CMOVQCC(rA[0], rAhead)
-	g.MOVQ(at(rT, tileAK), rAStep)
-	g.CMPQ(at(rT, tileAI), operand.U8(1))
-	g.CMOVQNE(at(rT, tileAI), rAStep)
-	g.SHLQ(operand.U8(2), rAStep)
-	g.LEAQ(operand.Mem{Base: rAStep, Index: rAStep, Scale: 2}, rAStep3)
+	g.c.Label(again)
+	g.c.MOVQ(at(rT, tileRows), rRows)
+	g.c.MOVQ(at(rT, tileCols), rCols)
+	g.c.MOVQ(at(rT, tileA), rA[0])
+	g.c.MOVQ(at(rT, tileB), rB)
+	g.c.MOVQ(at(rT, tileK), rK)
+	g.c.MOVQ(at(rT, tileC), rC)
+	g.c.CMPQ(rAhead, at(rT, tileAheadEnd))
+	g.c.CMOVQCC(rA[0], rAhead)
+	g.c.MOVQ(at(rT, tileAK), rAStep)
+	g.c.CMPQ(at(rT, tileAI), operand.U8(1))
+	g.c.CMOVQNE(at(rT, tileAI), rAStep)
+	g.c.SHLQ(operand.U8(2), rAStep)
+	g.c.LEAQ(operand.Mem{Base: rAStep, Index: rAStep, Scale: 2}, rAStep3)
 	for vectors := 1; vectors < g.vectors; vectors++ {
 		more := g.label("wider")
-		g.CMPQ(rCols, operand.U8(vectors*g.lanes))
-		g.JG(operand.LabelRef(more))
+		g.c.CMPQ(rCols, operand.U8(vectors*g.lanes))
+		g.c.JG(operand.LabelRef(more))
 		g.branch(1, g.mr, func(rows int) { g.product(rows, vectors, next) })
-		g.Label(more)
+		g.c.Label(more)
 	}
 	g.branch(1, g.mr, func(rows int) { g.product(rows, g.vectors, next) })
-	g.Label(next)
-	g.DECQ(at(rT, tilePanels))
-	g.JEQ(operand.LabelRef(end))
-	g.MOVQ(at(rT, tileLDC), rLDC)
-	g.IMULQ(at(rT, tileRows), rLDC)
-	g.SHLQ(operand.U8(2), rLDC)
-	g.ADDQ(rLDC, at(rT, tileC))
-	g.MOVQ(at(rT, tileNextA), rLDC)
-	g.SHLQ(operand.U8(2), rLDC)
-	g.ADDQ(rLDC, at(rT, tileA))
-	g.JMP(operand.LabelRef(again))
-	g.Label(end)
+	g.c.Label(next)
+	g.c.DECQ(at(rT, tilePanels))
+	g.c.JEQ(operand.LabelRef(end))
+	g.c.MOVQ(at(rT, tileLDC), rLDC)
+	g.c.IMULQ(at(rT, tileRows), rLDC)
+	g.c.SHLQ(operand.U8(2), rLDC)
+	g.c.ADDQ(rLDC, at(rT, tileC))
+	g.c.MOVQ(at(rT, tileNextA), rLDC)
+	g.c.SHLQ(operand.U8(2), rLDC)
+	g.c.ADDQ(rLDC, at(rT, tileA))
+	g.c.JMP(operand.LabelRef(again))
+	g.c.Label(end)
 	g.end()
 }
 
@@ -90,10 +90,10 @@ func (g *gemmGen) branch(lo, hi int, leaf func(rows int)) {
 	}
 	mid := (lo + hi) / 2
 	more := g.label("rows")
-	g.CMPQ(rRows, operand.U8(mid))
-	g.JG(operand.LabelRef(more))
+	g.c.CMPQ(rRows, operand.U8(mid))
+	g.c.JG(operand.LabelRef(more))
 	g.branch(lo, mid, leaf)
-	g.Label(more)
+	g.c.Label(more)
 	g.branch(mid+1, hi, leaf)
 }
 
@@ -114,25 +114,25 @@ func (g *gemmGen) element(i int, apart bool) operand.Mem {
 
 // product writes the loops over the inner dimension, what precedes and what follows them, and jumps to next.
 func (g *gemmGen) product(rows, vectors int, next string) {
-	g.Comment(fmt.Sprintf("%d rows of %d vectors", rows, vectors))
+	g.c.Comment(fmt.Sprintf("%d rows of %d vectors", rows, vectors))
 	for _, v := range g.v[:rows*vectors] {
 		g.zero(v)
 	}
 	g.fetchC(rows, vectors)
 	apart, summed := g.label("apart"), g.label("summed")
-	g.CMPQ(at(rT, tileAI), operand.U8(1))
-	g.JNE(operand.LabelRef(apart))
+	g.c.CMPQ(at(rT, tileAI), operand.U8(1))
+	g.c.JNE(operand.LabelRef(apart))
 	g.loop(rows, vectors, false)
-	g.JMP(operand.LabelRef(summed))
-	g.Label(apart)
+	g.c.JMP(operand.LabelRef(summed))
+	g.c.Label(apart)
 	for i := 5; i < rows; i += 5 {
-		g.LEAQ(operand.Mem{Base: rA[i/5-1], Index: rAStep, Scale: 4}, rA[i/5])
-		g.ADDQ(rAStep, rA[i/5])
+		g.c.LEAQ(operand.Mem{Base: rA[i/5-1], Index: rAStep, Scale: 4}, rA[i/5])
+		g.c.ADDQ(rAStep, rA[i/5])
 	}
 	g.loop(rows, vectors, true)
-	g.Label(summed)
+	g.c.Label(summed)
 	g.finish(rows, vectors, next)
-	g.JMP(operand.LabelRef(next))
+	g.c.JMP(operand.LabelRef(next))
 }
 
 // loop writes the loop for one layout of A.
@@ -143,66 +143,66 @@ func (g *gemmGen) loop(rows, vectors int, apart bool) {
 		for j, v := range b {
 			g.load(at(rB, 4*g.lanes*j), v)
 		}
-		g.ADDQ(rBStep, rB)
+		g.c.ADDQ(rBStep, rB)
 		for i := range rows {
 			g.multiply(i, vectors, g.element(i, apart), b, spare)
 		}
 		if apart {
 			for i := range (rows + 4) / 5 {
-				g.ADDQ(operand.U8(4), rA[i])
+				g.c.ADDQ(operand.U8(4), rA[i])
 			}
 		} else {
-			g.ADDQ(rAStep, rA[0])
+			g.c.ADDQ(rAStep, rA[0])
 		}
 	}
 	loop, done := g.label("loop"), g.label("few")
 	if !apart && rows >= g.mr-1 && vectors == g.vectors && g.lanes > 4 {
 		// The panels of large products: four steps at a time, A fetched to L1 before its use, and a line of the next panel of B to L2.
 		four := g.label("four")
-		g.MOVQ(rK, rLeft)
-		g.ANDQ(operand.U8(unrolled-1), rLeft)
-		g.SHRQ(operand.U8(2), rK)
-		g.JEQ(operand.LabelRef(loop + "rest"))
-		g.Label(four)
+		g.c.MOVQ(rK, rLeft)
+		g.c.ANDQ(operand.U8(unrolled-1), rLeft)
+		g.c.SHRQ(operand.U8(2), rK)
+		g.c.JEQ(operand.LabelRef(loop + "rest"))
+		g.c.Label(four)
 		for i := 0; i < 4*rows*unrolled; i += 64 {
-			g.PREFETCHT0(at(rA[0], aheadA+i))
+			g.c.PREFETCHT0(at(rA[0], aheadA+i))
 		}
-		g.PREFETCHT1(at(rAhead, 0))
-		g.ADDQ(operand.U8(64), rAhead)
+		g.c.PREFETCHT1(at(rAhead, 0))
+		g.c.ADDQ(operand.U8(64), rAhead)
 		for range unrolled {
 			step()
 		}
-		g.DECQ(rK)
-		g.JNE(operand.LabelRef(four))
-		g.Label(loop + "rest")
-		g.MOVQ(rLeft, rK)
-		g.TESTQ(rK, rK)
-		g.JEQ(operand.LabelRef(done))
+		g.c.DECQ(rK)
+		g.c.JNE(operand.LabelRef(four))
+		g.c.Label(loop + "rest")
+		g.c.MOVQ(rLeft, rK)
+		g.c.TESTQ(rK, rK)
+		g.c.JEQ(operand.LabelRef(done))
 	}
-	g.Label(loop)
+	g.c.Label(loop)
 	step()
-	g.DECQ(rK)
-	g.JNE(operand.LabelRef(loop))
-	g.Label(done)
+	g.c.DECQ(rK)
+	g.c.JNE(operand.LabelRef(loop))
+	g.c.Label(done)
 }
 
 // fetchC prefetches the tile of C where the loop is long enough for it to arrive.
 func (g *gemmGen) fetchC(rows, vectors int) {
 	short := g.label("short")
-	g.CMPQ(rK, operand.U8(64))
-	g.JL(operand.LabelRef(short))
-	g.MOVQ(at(rT, tileLDC), rNextLD)
-	g.MOVQ(rC, rNext)
+	g.c.CMPQ(rK, operand.U8(64))
+	g.c.JL(operand.LabelRef(short))
+	g.c.MOVQ(at(rT, tileLDC), rNextLD)
+	g.c.MOVQ(rC, rNext)
 	for i := range rows {
 		for j := 0; j < 4*g.lanes*vectors; j += 64 {
-			g.PREFETCHT0(at(rNext, j))
+			g.c.PREFETCHT0(at(rNext, j))
 		}
-		g.PREFETCHT0(at(rNext, 4*g.lanes*vectors-4)) // rows need not begin with a line
+		g.c.PREFETCHT0(at(rNext, 4*g.lanes*vectors-4)) // rows need not begin with a line
 		if i < rows-1 {
-			g.LEAQ(operand.Mem{Base: rNext, Index: rNextLD, Scale: 4}, rNext)
+			g.c.LEAQ(operand.Mem{Base: rNext, Index: rNextLD, Scale: 4}, rNext)
 		}
 	}
-	g.Label(short)
+	g.c.Label(short)
 }
 
 // multiply adds an element of A times a row of B to row i of the tile.
@@ -212,7 +212,7 @@ func (g *gemmGen) multiply(i, vectors int, a operand.Mem, b, spare []reg.VecPhys
 		f := spare[i%2]
 		g.broadcast(a, f)
 		for j, v := range b {
-			g.VFMADD231PS(v, f, acc[j])
+			g.c.VFMADD231PS(v, f, acc[j])
 		}
 		return
 	}
@@ -220,12 +220,12 @@ func (g *gemmGen) multiply(i, vectors int, a operand.Mem, b, spare []reg.VecPhys
 	g.broadcast(a, f)
 	for j, v := range b {
 		if j+1 < len(b) {
-			g.MOVAPS(f, t)
-			g.MULPS(v, t)
-			g.ADDPS(t, acc[j])
+			g.c.MOVAPS(f, t)
+			g.c.MULPS(v, t)
+			g.c.ADDPS(t, acc[j])
 		} else {
-			g.MULPS(v, f)
-			g.ADDPS(f, acc[j])
+			g.c.MULPS(v, f)
+			g.c.ADDPS(f, acc[j])
 		}
 	}
 }
@@ -233,40 +233,40 @@ func (g *gemmGen) multiply(i, vectors int, a operand.Mem, b, spare []reg.VecPhys
 // finish stores the tile, and ends where the jump to next is, or jumps there itself.
 func (g *gemmGen) finish(rows, vectors int, next string) {
 	n := rows * vectors
-	g.MOVQ(at(rT, tileCols), rCols)
+	g.c.MOVQ(at(rT, tileCols), rCols)
 	alpha, beta, spare := g.v[n], g.v[n+1], g.v[n+2]
-	g.MOVQ(at(rT, tileLDC), rLDC)
-	g.SHLQ(operand.U8(2), rLDC)
-	g.LEAQ(operand.Mem{Base: rLDC, Index: rLDC, Scale: 2}, rLDC3)
+	g.c.MOVQ(at(rT, tileLDC), rLDC)
+	g.c.SHLQ(operand.U8(2), rLDC)
+	g.c.LEAQ(operand.Mem{Base: rLDC, Index: rLDC, Scale: 2}, rLDC3)
 
 	one := g.label("one")
-	g.CMPL(at(rT, tileFactors), operand.U32(0x3f800000))
-	g.JEQ(operand.LabelRef(one))
+	g.c.CMPL(at(rT, tileFactors), operand.U32(0x3f800000))
+	g.c.JEQ(operand.LabelRef(one))
 	g.broadcast(at(rT, tileFactors), alpha)
 	for _, v := range g.v[:n] {
 		g.mul(alpha, v)
 	}
-	g.Label(one)
+	g.c.Label(one)
 
 	switch g.lanes {
 	case 16:
-		g.SUBQ(operand.U8((vectors-1)*g.lanes), rCols)
-		g.MOVL(operand.U32(0xffffffff), rMask.As32())
-		g.BZHIL(rCols.As32(), rMask.As32(), rMask.As32())
-		g.KMOVW(rMask.As32(), reg.K1)
+		g.c.SUBQ(operand.U8((vectors-1)*g.lanes), rCols)
+		g.c.MOVL(operand.U32(0xffffffff), rMask.As32())
+		g.c.BZHIL(rCols.As32(), rMask.As32(), rMask.As32())
+		g.c.KMOVW(rMask.As32(), reg.K1)
 		g.rows(rows, vectors, beta, spare, true)
 	case 8:
 		partial := g.label("partial")
-		g.SUBQ(operand.U8((vectors-1)*g.lanes), rCols)
-		g.CMPQ(rCols, operand.U8(g.lanes))
-		g.JNE(operand.LabelRef(partial))
+		g.c.SUBQ(operand.U8((vectors-1)*g.lanes), rCols)
+		g.c.CMPQ(rCols, operand.U8(g.lanes))
+		g.c.JNE(operand.LabelRef(partial))
 		g.rows(rows, vectors, beta, spare, false)
-		g.JMP(operand.LabelRef(next))
-		g.Label(partial)
-		g.LEAQ(g.masks(), rMask)
-		g.SHLQ(operand.U8(2), rCols)
-		g.SUBQ(rCols, rMask)
-		g.VMOVUPS(at(rMask, 32), g.v[n])
+		g.c.JMP(operand.LabelRef(next))
+		g.c.Label(partial)
+		g.c.LEAQ(g.masks(), rMask)
+		g.c.SHLQ(operand.U8(2), rCols)
+		g.c.SUBQ(rCols, rMask)
+		g.c.VMOVUPS(at(rMask, 32), g.v[n])
 		g.rows(rows, vectors, beta, spare, true)
 	default:
 		g.rows(rows, vectors, beta, spare, false)
@@ -279,7 +279,7 @@ func (g *gemmGen) rows(rows, vectors int, beta, spare reg.VecPhysical, masked bo
 	each := func(f func(v reg.VecPhysical, m operand.Mem, masked bool)) {
 		for i := range rows {
 			if i > 0 && i%4 == 0 {
-				g.LEAQ(operand.Mem{Base: rC, Index: rLDC, Scale: 4}, rC)
+				g.c.LEAQ(operand.Mem{Base: rC, Index: rLDC, Scale: 4}, rC)
 			}
 			m := operand.Mem{Base: rC}
 			switch i % 4 {
@@ -296,35 +296,35 @@ func (g *gemmGen) rows(rows, vectors int, beta, spare reg.VecPhysical, masked bo
 	}
 	mask := g.v[rows*vectors] // of AVX2
 	// Beta = ±0: the bits but for the sign.
-	g.MOVL(at(rT, tileFactors+4), rK.As32())
-	g.ADDL(rK.As32(), rK.As32())
-	g.JEQ(operand.LabelRef(plain))
+	g.c.MOVL(at(rT, tileFactors+4), rK.As32())
+	g.c.ADDL(rK.As32(), rK.As32())
+	g.c.JEQ(operand.LabelRef(plain))
 	g.broadcast(at(rT, tileFactors+4), beta)
 	each(func(v reg.VecPhysical, m operand.Mem, masked bool) {
 		switch {
 		case g.lanes == 4:
 			g.load(m, spare)
-			g.MULPS(beta, spare)
-			g.ADDPS(spare, v)
+			g.c.MULPS(beta, spare)
+			g.c.ADDPS(spare, v)
 		case !masked:
-			g.VFMADD231PS(m, beta, v)
+			g.c.VFMADD231PS(m, beta, v)
 		case g.lanes == 16:
-			g.VFMADD231PS(m, beta, reg.K1, v)
+			g.c.VFMADD231PS(m, beta, reg.K1, v)
 		default:
-			g.VMASKMOVPS(m, mask, spare)
-			g.VFMADD231PS(spare, beta, v)
+			g.c.VMASKMOVPS(m, mask, spare)
+			g.c.VFMADD231PS(spare, beta, v)
 		}
 	})
-	g.MOVQ(at(rT, tileC), rC)
-	g.Label(plain)
+	g.c.MOVQ(at(rT, tileC), rC)
+	g.c.Label(plain)
 	each(func(v reg.VecPhysical, m operand.Mem, masked bool) {
 		switch {
 		case !masked:
 			g.store(v, m)
 		case g.lanes == 16:
-			g.VMOVUPS(v, reg.K1, m)
+			g.c.VMOVUPS(v, reg.K1, m)
 		default:
-			g.VMASKMOVPS(v, mask, m)
+			g.c.VMASKMOVPS(v, mask, m)
 		}
 	})
 }
@@ -332,14 +332,14 @@ func (g *gemmGen) rows(rows, vectors int, beta, spare reg.VecPhysical, masked bo
 // masks is a table of eight true lanes followed by eight false ones.
 func (g *gemmGen) masks() operand.Mem {
 	if g.table.Symbol.Name == "" {
-		g.table = g.StaticGlobal("gemmMasks")
-		g.DataAttributes(attr.RODATA | attr.NOPTR)
+		g.table = g.c.StaticGlobal("gemmMasks")
+		g.c.DataAttributes(attr.RODATA | attr.NOPTR)
 		for i := range 16 {
 			lane := operand.U32(0xffffffff)
 			if i >= 8 {
 				lane = 0
 			}
-			g.AppendDatum(lane)
+			g.c.AppendDatum(lane)
 		}
 	}
 	return g.table

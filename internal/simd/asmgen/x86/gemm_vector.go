@@ -16,32 +16,32 @@ const (
 
 // rowPointers sets registers to the beginnings of rows.
 func (g *gemmGen) rowPointers(rows []reg.GPPhysical, ld reg.Register, e elements) {
-	g.SHLQ(operand.U8(bits.TrailingZeros(uint(e.size()))), ld)
+	g.c.SHLQ(operand.U8(bits.TrailingZeros(uint(e.size()))), ld)
 	for i := 1; i < len(rows); i++ {
-		g.LEAQ(operand.Mem{Base: rows[i-1], Index: ld, Scale: 1}, rows[i])
+		g.c.LEAQ(operand.Mem{Base: rows[i-1], Index: ld, Scale: 1}, rows[i])
 	}
 }
 
 // tailMask prepares K1 or a vector for the elements that are left in a register: fewer than a vector, at least one.
 func (g *gemmGen) tailMask(left, spare reg.GPPhysical, mask reg.VecPhysical) {
 	if g.lanes == 16 {
-		g.MOVL(operand.U32(0xffffffff), spare.As32())
-		g.BZHIL(left.As32(), spare.As32(), spare.As32())
-		g.KMOVW(spare.As32(), reg.K1)
+		g.c.MOVL(operand.U32(0xffffffff), spare.As32())
+		g.c.BZHIL(left.As32(), spare.As32(), spare.As32())
+		g.c.KMOVW(spare.As32(), reg.K1)
 		return
 	}
-	g.LEAQ(g.masks(), spare)
-	g.SHLQ(operand.U8(2), left)
-	g.SUBQ(left, spare)
-	g.VMOVUPS(at(spare, 32), mask)
+	g.c.LEAQ(g.masks(), spare)
+	g.c.SHLQ(operand.U8(2), left)
+	g.c.SUBQ(left, spare)
+	g.c.VMOVUPS(at(spare, 32), mask)
 }
 
 // loadTail loads the elements under the mask, zeros elsewhere.
 func (g *gemmGen) loadTail(m operand.Mem, mask, v reg.VecPhysical) {
 	if g.lanes == 16 {
-		g.VMOVUPS_Z(m, reg.K1, v)
+		g.c.VMOVUPS_Z(m, reg.K1, v)
 	} else {
-		g.VMASKMOVPS(m, mask, v)
+		g.c.VMASKMOVPS(m, mask, v)
 	}
 }
 
@@ -51,19 +51,19 @@ func (g *gemmGen) dots(e elements) {
 		"computes dot products of four rows at a time; see dotRowsGo.")
 	y, ld, x, n, p, fours, whole := reg.RDI, reg.RDX, reg.RCX, reg.R8, reg.RAX, reg.R13, reg.R15
 	rows := []reg.GPPhysical{reg.RSI, reg.R9, reg.R10, reg.R11}
-	g.Load(g.Param("y"), y)
-	g.Load(g.Param("a"), rows[0])
-	g.Load(g.Param("ld"), ld)
-	g.Load(g.Param("x"), x)
-	g.Load(g.Param("n"), whole)
-	g.Load(g.Param("fours"), fours)
+	g.c.Load(g.c.Param("y"), y)
+	g.c.Load(g.c.Param("a"), rows[0])
+	g.c.Load(g.c.Param("ld"), ld)
+	g.c.Load(g.c.Param("x"), x)
+	g.c.Load(g.c.Param("n"), whole)
+	g.c.Load(g.c.Param("fours"), fours)
 	g.rowPointers(rows, ld, e)
 	acc := func(i, j int) reg.VecPhysical { return g.v[i*2+j] }
 	v, t := g.v[8:10], g.v[10]
 	group := g.label("four")
-	g.Label(group)
-	g.XORQ(p, p)
-	g.MOVQ(whole, n)
+	g.c.Label(group)
+	g.c.XORQ(p, p)
+	g.c.MOVQ(whole, n)
 	for _, a := range g.v[:8] {
 		g.zero(a)
 	}
@@ -79,45 +79,45 @@ func (g *gemmGen) dots(e elements) {
 				switch m := e.at(r, p, j*g.lanes); {
 				case g.lanes == 4:
 					g.load(m, t)
-					g.MULPS(v[j], t)
-					g.ADDPS(t, acc(i, j))
+					g.c.MULPS(v[j], t)
+					g.c.ADDPS(t, acc(i, j))
 				case e == full:
-					g.VFMADD231PS(m, v[j], acc(i, j))
+					g.c.VFMADD231PS(m, v[j], acc(i, j))
 				default:
 					g.widen(e, m, t)
-					g.VFMADD231PS(t, v[j], acc(i, j))
+					g.c.VFMADD231PS(t, v[j], acc(i, j))
 				}
 			}
 		}
-		g.ADDQ(operand.U8(vectors*g.lanes), p)
+		g.c.ADDQ(operand.U8(vectors*g.lanes), p)
 	}
 	two, one, rest, done := g.label("two"), g.label("one"), g.label("rest"), g.label("sum")
-	g.SUBQ(operand.U8(2*g.lanes), n)
-	g.JL(operand.LabelRef(one))
-	g.Label(two)
+	g.c.SUBQ(operand.U8(2*g.lanes), n)
+	g.c.JL(operand.LabelRef(one))
+	g.c.Label(two)
 	step(2)
-	g.SUBQ(operand.U8(2*g.lanes), n)
-	g.JGE(operand.LabelRef(two))
-	g.Label(one)
-	g.ADDQ(operand.U8(g.lanes), n)
-	g.JL(operand.LabelRef(rest))
+	g.c.SUBQ(operand.U8(2*g.lanes), n)
+	g.c.JGE(operand.LabelRef(two))
+	g.c.Label(one)
+	g.c.ADDQ(operand.U8(g.lanes), n)
+	g.c.JL(operand.LabelRef(rest))
 	step(1)
-	g.SUBQ(operand.U8(g.lanes), n)
-	g.Label(rest)
-	g.ADDQ(operand.U8(g.lanes), n)
-	g.JEQ(operand.LabelRef(done))
+	g.c.SUBQ(operand.U8(g.lanes), n)
+	g.c.Label(rest)
+	g.c.ADDQ(operand.U8(g.lanes), n)
+	g.c.JEQ(operand.LabelRef(done))
 	if g.lanes == 4 {
 		single := g.label("single")
-		g.Label(single)
-		g.MOVSS(element(x, 0), v[0])
+		g.c.Label(single)
+		g.c.MOVSS(element(x, 0), v[0])
 		for i, r := range rows {
-			g.MOVSS(element(r, 0), t)
-			g.MULSS(v[0], t)
-			g.ADDSS(t, acc(i, 0))
+			g.c.MOVSS(element(r, 0), t)
+			g.c.MULSS(v[0], t)
+			g.c.ADDSS(t, acc(i, 0))
 		}
-		g.INCQ(p)
-		g.DECQ(n)
-		g.JNE(operand.LabelRef(single))
+		g.c.INCQ(p)
+		g.c.DECQ(n)
+		g.c.JNE(operand.LabelRef(single))
 	} else {
 		mask, end := g.v[11], reg.R12
 		g.tailShift(e, n, p, end, reg.RBX)
@@ -125,17 +125,17 @@ func (g *gemmGen) dots(e elements) {
 		g.loadTail(element(x, 0), mask, v[0])
 		for i, r := range rows {
 			g.widenTail(e, r, p, end, mask, t)
-			g.VFMADD231PS(t, v[0], acc(i, 0))
+			g.c.VFMADD231PS(t, v[0], acc(i, 0))
 		}
 	}
-	g.Label(done)
+	g.c.Label(done)
 	g.sumRows(y)
-	g.ADDQ(operand.U8(4*dotRowCount), y)
+	g.c.ADDQ(operand.U8(4*dotRowCount), y)
 	for _, r := range rows {
-		g.LEAQ(operand.Mem{Base: r, Index: ld, Scale: dotRowCount}, r)
+		g.c.LEAQ(operand.Mem{Base: r, Index: ld, Scale: dotRowCount}, r)
 	}
-	g.DECQ(fours)
-	g.JNE(operand.LabelRef(group))
+	g.c.DECQ(fours)
+	g.c.JNE(operand.LabelRef(group))
 	g.end()
 }
 
@@ -144,38 +144,38 @@ func (g *gemmGen) sumRows(y reg.Register) {
 	if g.lanes > 4 {
 		s := []reg.VecPhysical{reg.Y0, reg.Y2, reg.Y4, reg.Y6}
 		for i := range s {
-			g.VADDPS(g.v[2*i+1], g.v[2*i], g.v[2*i])
+			g.c.VADDPS(g.v[2*i+1], g.v[2*i], g.v[2*i])
 			if g.lanes == 16 {
-				g.VEXTRACTF64X4(operand.U8(1), g.v[2*i], reg.Y8)
-				g.VADDPS(reg.Y8, s[i], s[i])
+				g.c.VEXTRACTF64X4(operand.U8(1), g.v[2*i], reg.Y8)
+				g.c.VADDPS(reg.Y8, s[i], s[i])
 			}
 		}
-		g.VHADDPS(s[1], s[0], s[0])
-		g.VHADDPS(s[3], s[2], s[2])
-		g.VHADDPS(s[2], s[0], s[0])
-		g.VEXTRACTF128(operand.U8(1), s[0], reg.X8)
-		g.VADDPS(reg.X8, reg.X0, reg.X0)
-		g.VMOVUPS(reg.X0, at(y, 0))
+		g.c.VHADDPS(s[1], s[0], s[0])
+		g.c.VHADDPS(s[3], s[2], s[2])
+		g.c.VHADDPS(s[2], s[0], s[0])
+		g.c.VEXTRACTF128(operand.U8(1), s[0], reg.X8)
+		g.c.VADDPS(reg.X8, reg.X0, reg.X0)
+		g.c.VMOVUPS(reg.X0, at(y, 0))
 		return
 	}
 	x := []reg.VecPhysical{reg.X0, reg.X2, reg.X4, reg.X6}
 	for i := range 4 {
-		g.ADDPS(g.v[2*i+1], g.v[2*i])
+		g.c.ADDPS(g.v[2*i+1], g.v[2*i])
 	}
 	// The four vectors of four are transposed and added.
-	g.MOVAPS(x[0], reg.X8)
-	g.UNPCKLPS(x[1], x[0])
-	g.UNPCKHPS(x[1], reg.X8)
-	g.ADDPS(reg.X8, x[0])
-	g.MOVAPS(x[2], reg.X8)
-	g.UNPCKLPS(x[3], x[2])
-	g.UNPCKHPS(x[3], reg.X8)
-	g.ADDPS(reg.X8, x[2])
-	g.MOVAPS(x[0], reg.X8)
-	g.MOVLHPS(x[2], x[0])
-	g.MOVHLPS(reg.X8, x[2])
-	g.ADDPS(x[2], x[0])
-	g.MOVUPS(x[0], at(y, 0))
+	g.c.MOVAPS(x[0], reg.X8)
+	g.c.UNPCKLPS(x[1], x[0])
+	g.c.UNPCKHPS(x[1], reg.X8)
+	g.c.ADDPS(reg.X8, x[0])
+	g.c.MOVAPS(x[2], reg.X8)
+	g.c.UNPCKLPS(x[3], x[2])
+	g.c.UNPCKHPS(x[3], reg.X8)
+	g.c.ADDPS(reg.X8, x[2])
+	g.c.MOVAPS(x[0], reg.X8)
+	g.c.MOVLHPS(x[2], x[0])
+	g.c.MOVHLPS(reg.X8, x[2])
+	g.c.ADDPS(x[2], x[0])
+	g.c.MOVUPS(x[0], at(y, 0))
 }
 
 // columns writes the function that multiplies a vector with a matrix near the processor: columns stay in registers from the first row to
@@ -184,14 +184,14 @@ func (g *gemmGen) columns() {
 	g.begin("columns", "func(y, a *float32, ld int, f *float32, rows, n int)", "adds up multiples of rows; see columns.")
 	y, a, ld, f, count, n := reg.RDI, reg.RSI, reg.RDX, reg.RCX, reg.R9, reg.R8
 	row, row4, three, factor, left := reg.R10, reg.R11, reg.R12, reg.RBX, reg.RAX
-	g.Load(g.Param("y"), y)
-	g.Load(g.Param("a"), a)
-	g.Load(g.Param("ld"), ld)
-	g.Load(g.Param("f"), f)
-	g.Load(g.Param("rows"), count)
-	g.Load(g.Param("n"), n)
-	g.SHLQ(operand.U8(2), ld)
-	g.LEAQ(operand.Mem{Base: ld, Index: ld, Scale: 2}, three)
+	g.c.Load(g.c.Param("y"), y)
+	g.c.Load(g.c.Param("a"), a)
+	g.c.Load(g.c.Param("ld"), ld)
+	g.c.Load(g.c.Param("f"), f)
+	g.c.Load(g.c.Param("rows"), count)
+	g.c.Load(g.c.Param("n"), n)
+	g.c.SHLQ(operand.U8(2), ld)
+	g.c.LEAQ(operand.Mem{Base: ld, Index: ld, Scale: 2}, three)
 	done := g.label("done")
 	rowAt := func(u int) operand.Mem {
 		base := row
@@ -221,9 +221,9 @@ func (g *gemmGen) columns() {
 				m.Disp = size * j
 				if tail {
 					g.loadTail(m, mask, spare[1])
-					g.VFMADD231PS(spare[1], spare[0], sum(u, j))
+					g.c.VFMADD231PS(spare[1], spare[0], sum(u, j))
 				} else {
-					g.VFMADD231PS(m, spare[0], sum(u, j))
+					g.c.VFMADD231PS(m, spare[0], sum(u, j))
 				}
 			}
 		}
@@ -231,36 +231,36 @@ func (g *gemmGen) columns() {
 		for i := range unroll * vectors {
 			g.zero(g.v[i])
 		}
-		g.MOVQ(a, row)
-		g.MOVQ(f, factor)
-		g.MOVQ(count, left)
-		g.SUBQ(operand.U8(unroll), left)
-		g.JL(operand.LabelRef(rest))
-		g.Label(many)
+		g.c.MOVQ(a, row)
+		g.c.MOVQ(f, factor)
+		g.c.MOVQ(count, left)
+		g.c.SUBQ(operand.U8(unroll), left)
+		g.c.JL(operand.LabelRef(rest))
+		g.c.Label(many)
 		if unroll > 4 {
-			g.LEAQ(operand.Mem{Base: row, Index: ld, Scale: 4}, row4)
+			g.c.LEAQ(operand.Mem{Base: row, Index: ld, Scale: 4}, row4)
 		}
 		for u := range unroll {
 			add(u, rowAt(u))
 		}
-		g.LEAQ(operand.Mem{Base: row, Index: ld, Scale: uint8(unroll)}, row)
-		g.ADDQ(operand.U8(4*unroll), factor)
-		g.SUBQ(operand.U8(unroll), left)
-		g.JGE(operand.LabelRef(many))
-		g.Label(rest)
-		g.ADDQ(operand.U8(unroll), left)
-		g.JEQ(operand.LabelRef(store))
-		g.Label(single)
+		g.c.LEAQ(operand.Mem{Base: row, Index: ld, Scale: uint8(unroll)}, row)
+		g.c.ADDQ(operand.U8(4*unroll), factor)
+		g.c.SUBQ(operand.U8(unroll), left)
+		g.c.JGE(operand.LabelRef(many))
+		g.c.Label(rest)
+		g.c.ADDQ(operand.U8(unroll), left)
+		g.c.JEQ(operand.LabelRef(store))
+		g.c.Label(single)
 		add(0, operand.Mem{Base: row})
-		g.ADDQ(ld, row)
-		g.ADDQ(operand.U8(4), factor)
-		g.DECQ(left)
-		g.JNE(operand.LabelRef(single))
-		g.Label(store)
+		g.c.ADDQ(ld, row)
+		g.c.ADDQ(operand.U8(4), factor)
+		g.c.DECQ(left)
+		g.c.JNE(operand.LabelRef(single))
+		g.c.Label(store)
 		for half := unroll / 2; half > 0; half /= 2 {
 			for u := range half {
 				for j := range vectors {
-					g.VADDPS(sum(u+half, j), sum(u, j), sum(u, j))
+					g.c.VADDPS(sum(u+half, j), sum(u, j), sum(u, j))
 				}
 			}
 		}
@@ -270,32 +270,32 @@ func (g *gemmGen) columns() {
 			case !tail:
 				g.store(sum(0, j), to)
 			case g.lanes == 16:
-				g.VMOVUPS(sum(0, j), reg.K1, to)
+				g.c.VMOVUPS(sum(0, j), reg.K1, to)
 			default:
-				g.VMASKMOVPS(sum(0, j), mask, to)
+				g.c.VMASKMOVPS(sum(0, j), mask, to)
 			}
 		}
 		if !tail {
-			g.ADDQ(operand.U32(size*vectors), y)
-			g.ADDQ(operand.U32(size*vectors), a)
-			g.SUBQ(operand.U8(g.lanes*vectors), n)
+			g.c.ADDQ(operand.U32(size*vectors), y)
+			g.c.ADDQ(operand.U32(size*vectors), a)
+			g.c.SUBQ(operand.U8(g.lanes*vectors), n)
 		}
 	}
 	for _, vectors := range []int{4, 2, 1} {
 		again, next := g.label("wide"), g.label("next")
-		g.Label(again)
-		g.CMPQ(n, operand.U8(g.lanes*vectors))
-		g.JL(operand.LabelRef(next))
+		g.c.Label(again)
+		g.c.CMPQ(n, operand.U8(g.lanes*vectors))
+		g.c.JL(operand.LabelRef(next))
 		block(vectors, false)
-		g.JMP(operand.LabelRef(again))
-		g.Label(next)
+		g.c.JMP(operand.LabelRef(again))
+		g.c.Label(next)
 	}
-	g.TESTQ(n, n)
-	g.JEQ(operand.LabelRef(done))
-	g.MOVQ(n, left)
+	g.c.TESTQ(n, n)
+	g.c.JEQ(operand.LabelRef(done))
+	g.c.MOVQ(n, left)
 	g.tailMask(left, row, mask)
 	block(1, true)
-	g.Label(done)
+	g.c.Label(done)
 	g.end()
 }
 
@@ -305,58 +305,58 @@ func (g *gemmGen) axpys(e elements) {
 		"adds eight multiples of rows at a time; see axpyRowsGo.")
 	y, ld, f, n, p := reg.RDI, reg.RDX, reg.RCX, reg.R8, reg.RAX
 	rows := []reg.GPPhysical{reg.RSI, reg.R9, reg.R10, reg.R11, reg.R12, reg.R13, reg.RBX, reg.R15}
-	g.Load(g.Param("y"), y)
-	g.Load(g.Param("a"), rows[0])
-	g.Load(g.Param("ld"), ld)
+	g.c.Load(g.c.Param("y"), y)
+	g.c.Load(g.c.Param("a"), rows[0])
+	g.c.Load(g.c.Param("ld"), ld)
 	g.rowPointers(rows, ld, e)
 	factor, v, t, mask := g.v[:8], g.v[8], g.v[9], g.v[10]
 	again := g.label("again")
-	g.Label(again)
-	g.Load(g.Param("f"), f)
-	g.Load(g.Param("n"), n)
+	g.c.Label(again)
+	g.c.Load(g.c.Param("f"), f)
+	g.c.Load(g.c.Param("n"), n)
 	for i, r := range factor {
 		g.broadcast(at(f, 4*i), r)
 	}
-	g.XORQ(p, p)
+	g.c.XORQ(p, p)
 	element := func(base reg.Register) operand.Mem { return operand.Mem{Base: base, Index: p, Scale: 4} }
 	whole, rest, done := g.label("whole"), g.label("rest"), g.label("done")
-	g.SUBQ(operand.U8(g.lanes), n)
-	g.JL(operand.LabelRef(rest))
-	g.Label(whole)
+	g.c.SUBQ(operand.U8(g.lanes), n)
+	g.c.JL(operand.LabelRef(rest))
+	g.c.Label(whole)
 	g.load(element(y), v)
 	for i, r := range rows {
 		switch m := e.at(r, p, 0); {
 		case g.lanes == 4:
 			g.load(m, t)
-			g.MULPS(factor[i], t)
-			g.ADDPS(t, v)
+			g.c.MULPS(factor[i], t)
+			g.c.ADDPS(t, v)
 		case e == full:
-			g.VFMADD231PS(m, factor[i], v)
+			g.c.VFMADD231PS(m, factor[i], v)
 		default:
 			g.widen(e, m, t)
-			g.VFMADD231PS(t, factor[i], v)
+			g.c.VFMADD231PS(t, factor[i], v)
 		}
 	}
 	g.store(v, element(y))
-	g.ADDQ(operand.U8(g.lanes), p)
-	g.SUBQ(operand.U8(g.lanes), n)
-	g.JGE(operand.LabelRef(whole))
-	g.Label(rest)
-	g.ADDQ(operand.U8(g.lanes), n)
-	g.JEQ(operand.LabelRef(done))
+	g.c.ADDQ(operand.U8(g.lanes), p)
+	g.c.SUBQ(operand.U8(g.lanes), n)
+	g.c.JGE(operand.LabelRef(whole))
+	g.c.Label(rest)
+	g.c.ADDQ(operand.U8(g.lanes), n)
+	g.c.JEQ(operand.LabelRef(done))
 	if g.lanes == 4 {
 		single := g.label("single")
-		g.Label(single)
-		g.MOVSS(element(y), v)
+		g.c.Label(single)
+		g.c.MOVSS(element(y), v)
 		for i, r := range rows {
-			g.MOVSS(element(r), t)
-			g.MULSS(factor[i], t)
-			g.ADDSS(t, v)
+			g.c.MOVSS(element(r), t)
+			g.c.MULSS(factor[i], t)
+			g.c.ADDSS(t, v)
 		}
-		g.MOVSS(v, element(y))
-		g.INCQ(p)
-		g.DECQ(n)
-		g.JNE(operand.LabelRef(single))
+		g.c.MOVSS(v, element(y))
+		g.c.INCQ(p)
+		g.c.DECQ(n)
+		g.c.JNE(operand.LabelRef(single))
 	} else {
 		end := f
 		g.tailShift(e, n, p, end, ld)
@@ -364,22 +364,22 @@ func (g *gemmGen) axpys(e elements) {
 		g.loadTail(element(y), mask, v)
 		for i, r := range rows {
 			g.widenTail(e, r, p, end, mask, t)
-			g.VFMADD231PS(t, factor[i], v)
+			g.c.VFMADD231PS(t, factor[i], v)
 		}
 		if g.lanes == 16 {
-			g.VMOVUPS(v, reg.K1, element(y))
+			g.c.VMOVUPS(v, reg.K1, element(y))
 		} else {
-			g.VMASKMOVPS(v, mask, element(y))
+			g.c.VMASKMOVPS(v, mask, element(y))
 		}
 	}
-	g.Label(done)
-	g.Load(g.Param("ld"), ld)
-	g.SHLQ(operand.U8(bits.TrailingZeros(uint(e.size()))), ld)
+	g.c.Label(done)
+	g.c.Load(g.c.Param("ld"), ld)
+	g.c.SHLQ(operand.U8(bits.TrailingZeros(uint(e.size()))), ld)
 	for _, r := range rows {
-		g.LEAQ(operand.Mem{Base: r, Index: ld, Scale: axpyRowCount}, r)
+		g.c.LEAQ(operand.Mem{Base: r, Index: ld, Scale: axpyRowCount}, r)
 	}
-	g.ADDQ(operand.U8(4*axpyRowCount), slot(g.Context, "f"))
-	g.DECQ(slot(g.Context, "eights"))
-	g.JNE(operand.LabelRef(again))
+	g.c.ADDQ(operand.U8(4*axpyRowCount), slot(g.c, "f"))
+	g.c.DECQ(slot(g.c, "eights"))
+	g.c.JNE(operand.LabelRef(again))
 	g.end()
 }

@@ -19,36 +19,36 @@ type halfTier struct {
 func halfFiles() (map[string][]byte, error) {
 	c := build.NewContext()
 	for _, t := range []halfTier{{"AVX2", 8}, {"AVX512", 16}} {
-		h := &half{halfTier: t, Context: c}
+		h := &half{halfTier: t, c: c}
 		h.function("widenF16", "float32", "uint16", func() func(from, to operand.Mem) {
 			return func(from, to operand.Mem) {
 				v := h.vector()
-				h.VCVTPH2PS(from, v)
-				h.VMOVUPS(v, to)
+				h.c.VCVTPH2PS(from, v)
+				h.c.VMOVUPS(v, to)
 			}
 		})
 		h.function("widenBF16", "float32", "uint16", func() func(from, to operand.Mem) {
 			return func(from, to operand.Mem) {
 				v := h.vector()
-				h.VPMOVZXWD(from, v)
-				h.VPSLLD(operand.U8(16), v, v)
-				h.VMOVUPS(v, to)
+				h.c.VPMOVZXWD(from, v)
+				h.c.VPSLLD(operand.U8(16), v, v)
+				h.c.VMOVUPS(v, to)
 			}
 		})
 		h.function("narrowF16", "uint16", "float32", func() func(from, to operand.Mem) {
 			return func(from, to operand.Mem) {
 				v := h.vector()
-				h.VMOVUPS(from, v)
-				h.VCVTPS2PH(operand.U8(0), v, to) // to the nearest, halves to even
+				h.c.VMOVUPS(from, v)
+				h.c.VCVTPS2PH(operand.U8(0), v, to) // to the nearest, halves to even
 			}
 		})
 		h.function("narrowBF16", "uint16", "float32", h.narrowBF16)
 		h.function("widenU8", "float32", "uint8", func() func(from, to operand.Mem) {
 			return func(from, to operand.Mem) {
 				v := h.vector()
-				h.VPMOVZXBD(from, v)
-				h.VCVTDQ2PS(v, v)
-				h.VMOVUPS(v, to)
+				h.c.VPMOVZXBD(from, v)
+				h.c.VCVTDQ2PS(v, v)
+				h.c.VMOVUPS(v, to)
 			}
 		})
 		h.function("narrowU8", "uint8", "float32", h.narrowU8)
@@ -60,23 +60,23 @@ func halfFiles() (map[string][]byte, error) {
 // half emits the functions of a tier.
 type half struct {
 	halfTier
-	*build.Context
+	c *build.Context
 }
 
 func (h *half) vector() reg.VecVirtual {
 	if h.lanes == 16 {
-		return h.ZMM()
+		return h.c.ZMM()
 	}
-	return h.YMM()
+	return h.c.YMM()
 }
 
 // function emits a loop over n vectors, four at a time while there are as many; prepare returns what converts one.
 func (h *half) function(name, to, from string, prepare func() func(from, to operand.Mem)) {
-	h.Function(name + h.name)
-	h.Pragma("noescape")
-	h.SignatureExpr("func(y *" + to + ", x *" + from + ", n int)")
-	h.Doc(name + h.name + " converts n vectors.")
-	y, x, n := h.Load(h.Param("y"), h.GP64()), h.Load(h.Param("x"), h.GP64()), h.Load(h.Param("n"), h.GP64())
+	h.c.Function(name + h.name)
+	h.c.Pragma("noescape")
+	h.c.SignatureExpr("func(y *" + to + ", x *" + from + ", n int)")
+	h.c.Doc(name + h.name + " converts n vectors.")
+	y, x, n := h.c.Load(h.c.Param("y"), h.c.GP64()), h.c.Load(h.c.Param("x"), h.c.GP64()), h.c.Load(h.c.Param("n"), h.c.GP64())
 	convert := prepare()
 	bytes := func(t string) int {
 		return map[string]int{"uint8": 1, "uint16": 2, "float32": 4}[t] * h.lanes
@@ -85,25 +85,25 @@ func (h *half) function(name, to, from string, prepare func() func(from, to oper
 		for i := range vectors {
 			convert(operand.Mem{Base: x, Disp: i * bytes(from)}, operand.Mem{Base: y, Disp: i * bytes(to)})
 		}
-		h.ADDQ(operand.U32(vectors*bytes(from)), x)
-		h.ADDQ(operand.U32(vectors*bytes(to)), y)
+		h.c.ADDQ(operand.U32(vectors*bytes(from)), x)
+		h.c.ADDQ(operand.U32(vectors*bytes(to)), y)
 	}
-	h.SUBQ(operand.U8(4), n)
-	h.JL(operand.LabelRef("rest"))
-	h.Label("four")
+	h.c.SUBQ(operand.U8(4), n)
+	h.c.JL(operand.LabelRef("rest"))
+	h.c.Label("four")
 	step(4)
-	h.SUBQ(operand.U8(4), n)
-	h.JGE(operand.LabelRef("four"))
-	h.Label("rest")
-	h.ADDQ(operand.U8(4), n)
-	h.JEQ(operand.LabelRef("done"))
-	h.Label("one")
+	h.c.SUBQ(operand.U8(4), n)
+	h.c.JGE(operand.LabelRef("four"))
+	h.c.Label("rest")
+	h.c.ADDQ(operand.U8(4), n)
+	h.c.JEQ(operand.LabelRef("done"))
+	h.c.Label("one")
 	step(1)
-	h.DECQ(n)
-	h.JNE(operand.LabelRef("one"))
-	h.Label("done")
-	h.VZEROUPPER()
-	h.RET()
+	h.c.DECQ(n)
+	h.c.JNE(operand.LabelRef("one"))
+	h.c.Label("done")
+	h.c.VZEROUPPER()
+	h.c.RET()
 }
 
 // widenRows emits a loop over rows that lie apart, as those of one head of keys do. The processor does not see by itself which comes
@@ -139,25 +139,25 @@ func widenRows(c *build.Context) {
 
 // narrowU8 limits numbers to those of a byte before it rounds them. Of NaN and 0 the maximum is its last operand.
 func (h *half) narrowU8() func(from, to operand.Mem) {
-	r, x, zero, most := h.GP32(), h.XMM(), h.vector(), h.vector()
-	h.VXORPS(zero.AsX(), zero.AsX(), zero.AsX())
-	h.MOVL(operand.U32(math.Float32bits(255)), r)
-	h.VMOVD(r, x)
-	h.VPBROADCASTD(x, most)
+	r, x, zero, most := h.c.GP32(), h.c.XMM(), h.vector(), h.vector()
+	h.c.VXORPS(zero.AsX(), zero.AsX(), zero.AsX())
+	h.c.MOVL(operand.U32(math.Float32bits(255)), r)
+	h.c.VMOVD(r, x)
+	h.c.VPBROADCASTD(x, most)
 	return func(from, to operand.Mem) {
 		v := h.vector()
-		h.VMOVUPS(from, v)
-		h.VMAXPS(zero, v, v)
-		h.VMINPS(most, v, v)
-		h.VCVTPS2DQ(v, v) // to the nearest, halves to even
+		h.c.VMOVUPS(from, v)
+		h.c.VMAXPS(zero, v, v)
+		h.c.VMINPS(most, v, v)
+		h.c.VCVTPS2DQ(v, v) // to the nearest, halves to even
 		if h.lanes == 16 {
-			h.VPMOVDB(v, to)
+			h.c.VPMOVDB(v, to)
 			return
 		}
-		h.VPACKUSDW(v, v, v)
-		h.VPERMQ(operand.U8(0b1000), v, v) // the lower halves of both parts
-		h.VPACKUSWB(v.AsX(), v.AsX(), v.AsX())
-		h.VMOVQ(v.AsX(), to)
+		h.c.VPACKUSDW(v, v, v)
+		h.c.VPERMQ(operand.U8(0b1000), v, v) // the lower halves of both parts
+		h.c.VPACKUSWB(v.AsX(), v.AsX(), v.AsX())
+		h.c.VMOVQ(v.AsX(), to)
 	}
 }
 
@@ -165,39 +165,39 @@ func (h *half) narrowU8() func(from, to operand.Mem) {
 // into the upper half, and from the largest numbers into Inf.
 func (h *half) narrowBF16() func(from, to operand.Mem) {
 	all := func(bits uint32) reg.VecVirtual {
-		r, x, v := h.GP32(), h.XMM(), h.vector()
-		h.MOVL(operand.U32(bits), r)
-		h.VMOVD(r, x)
-		h.VPBROADCASTD(x, v)
+		r, x, v := h.c.GP32(), h.c.XMM(), h.vector()
+		h.c.MOVL(operand.U32(bits), r)
+		h.c.VMOVD(r, x)
+		h.c.VPBROADCASTD(x, v)
 		return v
 	}
 	below, odd, quiet := all(0x7fff), all(1), all(0x400000)
 	const unordered = 3
 	return func(from, to operand.Mem) {
 		v, r := h.vector(), h.vector()
-		h.VMOVUPS(from, v)
-		h.VPSRLD(operand.U8(16), v, r)
+		h.c.VMOVUPS(from, v)
+		h.c.VPSRLD(operand.U8(16), v, r)
 		if h.lanes == 16 {
-			nan := h.K()
-			h.VPANDD(odd, r, r)
-			h.VPADDD(below, r, r)
-			h.VPADDD(v, r, r)
-			h.VCMPPS(operand.U8(unordered), v, v, nan)
-			h.VPORD(quiet, v, nan, r)
-			h.VPSRLD(operand.U8(16), r, r)
-			h.VPMOVDW(r, to)
+			nan := h.c.K()
+			h.c.VPANDD(odd, r, r)
+			h.c.VPADDD(below, r, r)
+			h.c.VPADDD(v, r, r)
+			h.c.VCMPPS(operand.U8(unordered), v, v, nan)
+			h.c.VPORD(quiet, v, nan, r)
+			h.c.VPSRLD(operand.U8(16), r, r)
+			h.c.VPMOVDW(r, to)
 			return
 		}
-		h.VPAND(odd, r, r)
-		h.VPADDD(below, r, r)
-		h.VPADDD(v, r, r)
-		nan := h.YMM()
-		h.VCMPPS(operand.U8(unordered), v, v, nan)
-		h.VPOR(quiet, v, v)
-		h.VBLENDVPS(nan, v, r, r)
-		h.VPSRLD(operand.U8(16), r, r)
-		h.VPACKUSDW(r, r, r)
-		h.VPERMQ(operand.U8(0b1000), r, r) // the lower halves of both parts
-		h.VMOVUPS(r.AsX(), to)
+		h.c.VPAND(odd, r, r)
+		h.c.VPADDD(below, r, r)
+		h.c.VPADDD(v, r, r)
+		nan := h.c.YMM()
+		h.c.VCMPPS(operand.U8(unordered), v, v, nan)
+		h.c.VPOR(quiet, v, v)
+		h.c.VBLENDVPS(nan, v, r, r)
+		h.c.VPSRLD(operand.U8(16), r, r)
+		h.c.VPACKUSDW(r, r, r)
+		h.c.VPERMQ(operand.U8(0b1000), r, r) // the lower halves of both parts
+		h.c.VMOVUPS(r.AsX(), to)
 	}
 }

@@ -62,20 +62,20 @@ func (s *softmax) write() {
 	s.bytes = 4 * s.width
 	s.constants()
 	s.begin("softmaxRows", "func(y, x *float32, rows, n int)", "sets rows of y, of n elements each, to softmax of those of x; neither is 0.")
-	s.Attributes(attr.NOSPLIT)
+	s.c.Attributes(attr.NOSPLIT)
 	s.y, s.x = s.argument("y"), s.argument("x")
 	rows, n := s.argument("rows"), s.argument("n")
-	s.index, s.tail, s.end, s.pair, s.four = s.GP64(), s.GP64(), s.GP64(), s.GP64(), s.GP64()
-	s.SHLQ(operand.U8(2), n)
+	s.index, s.tail, s.end, s.pair, s.four = s.c.GP64(), s.c.GP64(), s.c.GP64(), s.c.GP64(), s.c.GP64()
+	s.c.SHLQ(operand.U8(2), n)
 	for _, p := range []struct {
 		to    reg.GPVirtual
 		bytes int
 	}{{s.end, s.bytes}, {s.pair, 2 * s.bytes}, {s.four, 4 * s.bytes}} {
-		s.MOVQ(n, p.to)
-		s.ANDQ(operand.I32(-p.bytes), p.to)
+		s.c.MOVQ(n, p.to)
+		s.c.ANDQ(operand.I32(-p.bytes), p.to)
 	}
-	s.MOVQ(n, s.tail)
-	s.SUBQ(s.end, s.tail)
+	s.c.MOVQ(n, s.tail)
+	s.c.SUBQ(s.end, s.tail)
 	constant := func(i int) reg.VecVirtual {
 		v := s.vector(s.width)
 		s.move(s.width, s.constant(i), v)
@@ -88,21 +88,21 @@ func (s *softmax) write() {
 		for i := range softmaxPoly {
 			s.coefficients = append(s.coefficients, constant(softmaxPolyAt+i))
 		}
-		bits, count := s.GP32(), s.GP64()
-		s.MOVQ(s.tail, count)
-		s.SHRQ(operand.U8(2), count)
-		s.MOVL(operand.U32(0xffff), bits)
-		s.BZHIL(count.As32(), bits, bits)
-		s.KMOVW(bits, reg.K1)
+		bits, count := s.c.GP32(), s.c.GP64()
+		s.c.MOVQ(s.tail, count)
+		s.c.SHRQ(operand.U8(2), count)
+		s.c.MOVL(operand.U32(0xffff), bits)
+		s.c.BZHIL(count.As32(), bits, bits)
+		s.c.KMOVW(bits, reg.K1)
 	}
 	s.negative = s.vector(s.width)
-	s.Label("row")
+	s.c.Label("row")
 	s.maximum()
 	s.exponentials()
-	s.ADDQ(n, s.x)
-	s.ADDQ(n, s.y)
-	s.DECQ(rows)
-	s.JNZ(operand.LabelRef("row"))
+	s.c.ADDQ(n, s.x)
+	s.c.ADDQ(n, s.y)
+	s.c.DECQ(rows)
+	s.c.JNZ(operand.LabelRef("row"))
 	s.windowTier.end()
 }
 
@@ -116,11 +116,11 @@ func (s *softmax) constants() {
 	for _, c := range softmaxPoly {
 		values = append(values, float32(c))
 	}
-	s.table = s.StaticGlobal("softmaxTable" + s.name)
-	s.DataAttributes(attr.RODATA | attr.NOPTR)
+	s.table = s.c.StaticGlobal("softmaxTable" + s.name)
+	s.c.DataAttributes(attr.RODATA | attr.NOPTR)
 	for _, v := range values {
 		for range s.width {
-			s.AppendDatum(operand.U32(math.Float32bits(v)))
+			s.c.AppendDatum(operand.U32(math.Float32bits(v)))
 		}
 	}
 	if s.width == 8 {
@@ -129,7 +129,7 @@ func (s *softmax) constants() {
 			if i >= 8 {
 				lane = 0
 			}
-			s.AppendDatum(lane)
+			s.c.AppendDatum(lane)
 		}
 	}
 }
@@ -141,10 +141,10 @@ func (s *softmax) constant(i int) operand.Mem {
 
 // mask puts the lanes of a tail into a register, for AVX2.
 func (s *softmax) mask() reg.VecVirtual {
-	v, at := s.vector(s.width), s.GP64()
-	s.LEAQ(s.table.Offset((softmaxPolyAt+len(softmaxPoly))*s.bytes+32), at)
-	s.SUBQ(s.tail, at)
-	s.VMOVUPS(operand.Mem{Base: at}, v)
+	v, at := s.vector(s.width), s.c.GP64()
+	s.c.LEAQ(s.table.Offset((softmaxPolyAt+len(softmaxPoly))*s.bytes+32), at)
+	s.c.SUBQ(s.tail, at)
+	s.c.VMOVUPS(operand.Mem{Base: at}, v)
 	return v
 }
 
@@ -152,40 +152,40 @@ func (s *softmax) mask() reg.VecVirtual {
 func (s *softmax) last(v reg.VecVirtual) {
 	m := operand.Mem{Base: s.x, Index: s.end, Scale: 1}
 	if s.width == 16 {
-		s.VMOVAPS(s.infinity, v)
-		s.VMOVUPS(m, reg.K1, v)
+		s.c.VMOVAPS(s.infinity, v)
+		s.c.VMOVUPS(m, reg.K1, v)
 		return
 	}
 	mask := s.mask()
-	s.VMASKMOVPS(m, mask, v)
+	s.c.VMASKMOVPS(m, mask, v)
 	infinity := s.vector(s.width)
-	s.VMOVUPS(s.constant(softmaxInfinity), infinity)
-	s.VBLENDVPS(mask, v, infinity, v)
+	s.c.VMOVUPS(s.constant(softmaxInfinity), infinity)
+	s.c.VBLENDVPS(mask, v, infinity, v)
 }
 
 // steps writes loops over a row of several vectors and of one at a time, then what follows them if there is a tail.
 func (s *softmax) steps(name string, many int, limit reg.GPVirtual, vectors func(n int), tail func()) {
-	s.XORQ(s.index, s.index)
+	s.c.XORQ(s.index, s.index)
 	s.loop(name+"Many", many, limit, vectors)
 	if many > 2 {
 		s.loop(name+"Pair", 2, s.pair, vectors)
 	}
 	s.loop(name+"One", 1, s.end, vectors)
-	s.TESTQ(s.tail, s.tail)
-	s.JZ(operand.LabelRef(name + "Whole"))
+	s.c.TESTQ(s.tail, s.tail)
+	s.c.JZ(operand.LabelRef(name + "Whole"))
 	tail()
-	s.Label(name + "Whole")
+	s.c.Label(name + "Whole")
 }
 
 func (s *softmax) loop(name string, n int, limit reg.GPVirtual, vectors func(n int)) {
-	s.CMPQ(s.index, limit)
-	s.JGE(operand.LabelRef(name + "Done"))
-	s.Label(name)
+	s.c.CMPQ(s.index, limit)
+	s.c.JGE(operand.LabelRef(name + "Done"))
+	s.c.Label(name)
 	vectors(n)
-	s.ADDQ(operand.U32(n*s.bytes), s.index)
-	s.CMPQ(s.index, limit)
-	s.JL(operand.LabelRef(name))
-	s.Label(name + "Done")
+	s.c.ADDQ(operand.U32(n*s.bytes), s.index)
+	s.c.CMPQ(s.index, limit)
+	s.c.JL(operand.LabelRef(name))
+	s.c.Label(name + "Done")
 }
 
 // maximum sets all lanes of negative to minus the largest element.
@@ -197,36 +197,36 @@ func (s *softmax) maximum() {
 	}
 	s.steps("max", 4, s.four, func(n int) {
 		for i := range n {
-			s.VMAXPS(operand.Mem{Base: s.x, Index: s.index, Scale: 1, Disp: i * s.bytes}, most[i], most[i])
+			s.c.VMAXPS(operand.Mem{Base: s.x, Index: s.index, Scale: 1, Disp: i * s.bytes}, most[i], most[i])
 		}
 	}, func() {
 		v := s.vector(s.width)
 		s.last(v)
-		s.VMAXPS(v, most[3], most[3])
+		s.c.VMAXPS(v, most[3], most[3])
 	})
-	s.VMAXPS(most[1], most[0], most[0])
-	s.VMAXPS(most[3], most[2], most[2])
-	s.VMAXPS(most[2], most[0], most[0])
-	x := s.lanes(most[0], func(a, b, to reg.VecVirtual) { s.VMAXPS(a, b, to) })
-	s.VXORPS(s.constant(softmaxSign), x, x)
-	s.VBROADCASTSS(x, s.negative)
+	s.c.VMAXPS(most[1], most[0], most[0])
+	s.c.VMAXPS(most[3], most[2], most[2])
+	s.c.VMAXPS(most[2], most[0], most[0])
+	x := s.lanes(most[0], func(a, b, to reg.VecVirtual) { s.c.VMAXPS(a, b, to) })
+	s.c.VXORPS(s.constant(softmaxSign), x, x)
+	s.c.VBROADCASTSS(x, s.negative)
 }
 
 // lanes folds the lanes of a vector.
 func (s *softmax) lanes(v reg.VecVirtual, fold func(a, b, to reg.VecVirtual)) reg.VecVirtual {
 	if s.width == 16 {
 		half := s.vector(8)
-		s.VEXTRACTF64X4(operand.U8(1), v, half)
+		s.c.VEXTRACTF64X4(operand.U8(1), v, half)
 		low := v.AsY().(reg.VecVirtual)
 		fold(low, half, half)
 		v = half
 	}
 	x := s.vector(4)
-	s.VEXTRACTF128(operand.U8(1), v, x)
+	s.c.VEXTRACTF128(operand.U8(1), v, x)
 	fold(v.AsX().(reg.VecVirtual), x, x)
 	for _, shuffle := range []uint8{0b01001110, 0b10110001} { // halves, then neighbours
 		other := s.vector(4)
-		s.VPERMILPS(operand.U8(shuffle), x, other)
+		s.c.VPERMILPS(operand.U8(shuffle), x, other)
 		fold(other, x, x)
 	}
 	return x
@@ -243,32 +243,32 @@ func (s *softmax) exponentials() {
 		v := make([]reg.VecVirtual, n)
 		for i := range v {
 			v[i] = s.vector(s.width)
-			s.VADDPS(operand.Mem{Base: s.x, Index: s.index, Scale: 1, Disp: i * s.bytes}, s.negative, v[i])
+			s.c.VADDPS(operand.Mem{Base: s.x, Index: s.index, Scale: 1, Disp: i * s.bytes}, s.negative, v[i])
 		}
 		for i, y := range s.exp(v) {
 			s.move(s.width, y, to(i))
-			s.VADDPS(y, sums[i], sums[i])
+			s.c.VADDPS(y, sums[i], sums[i])
 		}
 	}, func() {
 		v := s.vector(s.width)
 		s.last(v)
-		s.VADDPS(v, s.negative, v)
+		s.c.VADDPS(v, s.negative, v)
 		y := s.exp([]reg.VecVirtual{v})[0]
 		s.store(y)
-		s.VADDPS(y, sums[1], sums[1])
+		s.c.VADDPS(y, sums[1], sums[1])
 	})
-	s.VADDPS(sums[1], sums[0], sums[0])
-	x := s.lanes(sums[0], func(a, b, to reg.VecVirtual) { s.VADDPS(a, b, to) })
+	s.c.VADDPS(sums[1], sums[0], sums[0])
+	x := s.lanes(sums[0], func(a, b, to reg.VecVirtual) { s.c.VADDPS(a, b, to) })
 	one := s.vector(4)
-	s.VMOVSS(s.constant(softmaxPolyAt), one)
-	s.VDIVSS(x, one, x)
+	s.c.VMOVSS(s.constant(softmaxPolyAt), one)
+	s.c.VDIVSS(x, one, x)
 	f := s.vector(s.width)
-	s.VBROADCASTSS(x, f)
+	s.c.VBROADCASTSS(x, f)
 	s.steps("scale", 4, s.four, func(n int) {
 		v := make([]reg.VecVirtual, n)
 		for i := range v {
 			v[i] = s.vector(s.width)
-			s.VMULPS(to(i), f, v[i])
+			s.c.VMULPS(to(i), f, v[i])
 		}
 		for i := range v {
 			s.move(s.width, v[i], to(i))
@@ -276,14 +276,14 @@ func (s *softmax) exponentials() {
 	}, func() {
 		v, m := s.vector(s.width), operand.Mem{Base: s.y, Index: s.end, Scale: 1}
 		if s.width == 16 {
-			s.VMULPS_Z(m, f, reg.K1, v)
-			s.VMOVUPS(v, reg.K1, m)
+			s.c.VMULPS_Z(m, f, reg.K1, v)
+			s.c.VMOVUPS(v, reg.K1, m)
 			return
 		}
 		mask := s.mask()
-		s.VMASKMOVPS(m, mask, v)
-		s.VMULPS(v, f, v)
-		s.VMASKMOVPS(v, mask, m)
+		s.c.VMASKMOVPS(m, mask, v)
+		s.c.VMULPS(v, f, v)
+		s.c.VMASKMOVPS(v, mask, m)
 	})
 }
 
@@ -291,10 +291,10 @@ func (s *softmax) exponentials() {
 func (s *softmax) store(v reg.VecVirtual) {
 	m := operand.Mem{Base: s.y, Index: s.end, Scale: 1}
 	if s.width == 16 {
-		s.VMOVUPS(v, reg.K1, m)
+		s.c.VMOVUPS(v, reg.K1, m)
 		return
 	}
-	s.VMASKMOVPS(v, s.mask(), m)
+	s.c.VMASKMOVPS(v, s.mask(), m)
 }
 
 // exp returns exponentials of some vectors, which it overwrites. An exponent of −127 makes the factor 0.
@@ -308,25 +308,25 @@ func (s *softmax) exp(d []reg.VecVirtual) (y []reg.VecVirtual) {
 	t, n, p := make([]reg.VecVirtual, len(d)), make([]reg.VecVirtual, len(d)), make([]reg.VecVirtual, len(d))
 	for i, d := range d {
 		t[i], n[i], p[i] = s.vector(s.width), s.vector(s.width), s.vector(s.width)
-		s.VMAXPS(d, s.floor, d) // NaN stays, as the second of the processor's operands
-		s.VMOVAPS(s.magic, t[i])
-		s.VFMADD231PS(s.log2e, d, t[i])
-		s.VSUBPS(s.magic, t[i], n[i])
-		s.VFNMADD231PS(s.high, n[i], d)
-		s.VFNMADD231PS(s.low, n[i], d)
+		s.c.VMAXPS(d, s.floor, d) // NaN stays, as the second of the processor's operands
+		s.c.VMOVAPS(s.magic, t[i])
+		s.c.VFMADD231PS(s.log2e, d, t[i])
+		s.c.VSUBPS(s.magic, t[i], n[i])
+		s.c.VFNMADD231PS(s.high, n[i], d)
+		s.c.VFNMADD231PS(s.low, n[i], d)
 	}
 	top := len(softmaxPoly) - 1
 	for i := range p {
-		s.VMOVAPS(coefficient(top), p[i])
+		s.c.VMOVAPS(coefficient(top), p[i])
 	}
 	for k := top - 1; k >= 0; k-- {
 		for i := range p {
-			s.VFMADD213PS(coefficient(k), d[i], p[i])
+			s.c.VFMADD213PS(coefficient(k), d[i], p[i])
 		}
 	}
 	for i := range p {
-		s.VPSLLD(operand.U8(23), t[i], t[i])
-		s.VMULPS(t[i], p[i], p[i])
+		s.c.VPSLLD(operand.U8(23), t[i], t[i])
+		s.c.VMULPS(t[i], p[i], p[i])
 	}
 	return p
 }

@@ -22,43 +22,43 @@ func (t *windowTier) spread(stride int) {
 	t.begin(fmt.Sprintf("spread%d", stride), "func(y, x *float32, n, rows, ystep, xstep, ahead int)", doc)
 	y, x, n, rows := t.argument("y"), t.argument("x"), t.argument("n"), t.argument("rows")
 	ystep, xstep, ahead := t.argument("ystep"), t.argument("xstep"), t.argument("ahead")
-	t.LEAQ(operand.Mem{Base: x, Index: ahead, Scale: 4}, ahead)
-	t.SHLQ(operand.U8(2), ystep)
-	t.SHLQ(operand.U8(2), xstep)
+	t.c.LEAQ(operand.Mem{Base: x, Index: ahead, Scale: 4}, ahead)
+	t.c.SHLQ(operand.U8(2), ystep)
+	t.c.SHLQ(operand.U8(2), xstep)
 	for _, width := range t.widths {
 		if width == 2 || width == 16 && stride == 2 {
 			continue
 		}
 		next := fmt.Sprintf("below%d", width)
 		if width > 1 {
-			t.CMPQ(n, operand.U8(width))
-			t.JL(operand.LabelRef(next))
+			t.c.CMPQ(n, operand.U8(width))
+			t.c.JL(operand.LabelRef(next))
 		}
 		row, vector, end := fmt.Sprintf("row%d", width), fmt.Sprintf("vector%d", width), fmt.Sprintf("last%d", width)
-		last, at, from := t.GP64(), t.GP64(), t.GP64()
-		t.LEAQ(operand.Mem{Base: n, Disp: -width}, last) // where the last vector begins
-		t.Label(row)
-		t.XORQ(at, at)
-		t.Label(vector)
-		t.CMPQ(at, last)
-		t.JGE(operand.LabelRef(end))
-		t.PREFETCHT0(operand.Mem{Base: ahead, Index: at, Scale: uint8(4 * stride)})
+		last, at, from := t.c.GP64(), t.c.GP64(), t.c.GP64()
+		t.c.LEAQ(operand.Mem{Base: n, Disp: -width}, last) // where the last vector begins
+		t.c.Label(row)
+		t.c.XORQ(at, at)
+		t.c.Label(vector)
+		t.c.CMPQ(at, last)
+		t.c.JGE(operand.LabelRef(end))
+		t.c.PREFETCHT0(operand.Mem{Base: ahead, Index: at, Scale: uint8(4 * stride)})
 		t.spreadVector(width, stride, x, y, at)
-		t.ADDQ(operand.U8(width), at)
-		t.JMP(operand.LabelRef(vector))
-		t.Label(end)
-		t.PREFETCHT0(operand.Mem{Base: ahead, Index: last, Scale: uint8(4 * stride)})
-		t.MOVQ(last, from)
+		t.c.ADDQ(operand.U8(width), at)
+		t.c.JMP(operand.LabelRef(vector))
+		t.c.Label(end)
+		t.c.PREFETCHT0(operand.Mem{Base: ahead, Index: last, Scale: uint8(4 * stride)})
+		t.c.MOVQ(last, from)
 		t.spreadVector(width, stride, x, y, from)
-		t.ADDQ(xstep, x)
-		t.ADDQ(xstep, ahead)
-		t.ADDQ(ystep, y)
-		t.DECQ(rows)
-		t.JNZ(operand.LabelRef(row))
-		t.JMP(operand.LabelRef("end"))
-		t.Label(next)
+		t.c.ADDQ(xstep, x)
+		t.c.ADDQ(xstep, ahead)
+		t.c.ADDQ(ystep, y)
+		t.c.DECQ(rows)
+		t.c.JNZ(operand.LabelRef(row))
+		t.c.JMP(operand.LabelRef("end"))
+		t.c.Label(next)
 	}
-	t.Label("end")
+	t.c.Label("end")
 	t.end()
 }
 
@@ -81,11 +81,11 @@ func (t *windowTier) spreadVector(width, stride int, x, y, at reg.GPVirtual) {
 	case t.name == "SSE":
 		u := t.vector(width)
 		t.move(width, high, u)
-		t.SHUFPS(operand.U8(lowEvenHighOdd), u, v)
+		t.c.SHUFPS(operand.U8(lowEvenHighOdd), u, v)
 	default:
-		t.VSHUFPS(operand.U8(lowEvenHighOdd), high, v, v)
+		t.c.VSHUFPS(operand.U8(lowEvenHighOdd), high, v, v)
 		if width == 8 {
-			t.VPERMPD(operand.U8(0xD8), v, v)
+			t.c.VPERMPD(operand.U8(0xD8), v, v)
 		}
 	}
 	t.move(width, v, to)

@@ -10,7 +10,7 @@ import (
 
 // windowTier is a tier with kernels for convolutions, in package gemm.
 type windowTier struct {
-	*build.Context
+	c      *build.Context
 	name   string
 	widths []int // of registers that hold floats, the widest first
 }
@@ -34,48 +34,48 @@ func windowFiles() (map[string][]byte, error) {
 }
 
 func (t *windowTier) begin(name, signature, doc string) {
-	t.Function(name + t.name)
-	t.Pragma("noescape")
-	t.SignatureExpr(signature)
-	t.Doc(name + t.name + " " + doc)
+	t.c.Function(name + t.name)
+	t.c.Pragma("noescape")
+	t.c.SignatureExpr(signature)
+	t.c.Doc(name + t.name + " " + doc)
 }
 
 func (t *windowTier) end() {
 	if t.name != "SSE" {
-		t.VZEROUPPER()
+		t.c.VZEROUPPER()
 	}
-	t.RET()
+	t.c.RET()
 }
 
 func (t *windowTier) argument(name string) reg.GPVirtual {
-	return t.Load(t.Param(name), t.GP64()).(reg.GPVirtual)
+	return t.c.Load(t.c.Param(name), t.c.GP64()).(reg.GPVirtual)
 }
 
 func (t *windowTier) vector(width int) reg.VecVirtual {
 	switch width {
 	case 16:
-		return t.ZMM()
+		return t.c.ZMM()
 	case 8:
-		return t.YMM()
+		return t.c.YMM()
 	}
-	return t.XMM()
+	return t.c.XMM()
 }
 
 // move copies width floats between memory and a register.
 func (t *windowTier) move(width int, from, to operand.Op) {
 	switch sse := t.name == "SSE"; {
 	case width == 1 && sse:
-		t.MOVSS(from, to)
+		t.c.MOVSS(from, to)
 	case width == 1:
-		t.VMOVSS(from, to)
+		t.c.VMOVSS(from, to)
 	case width == 2 && sse:
-		t.MOVSD(from, to)
+		t.c.MOVSD(from, to)
 	case width == 2:
-		t.VMOVSD(from, to)
+		t.c.VMOVSD(from, to)
 	case sse:
-		t.MOVUPS(from, to)
+		t.c.MOVUPS(from, to)
 	default:
-		t.VMOVUPS(from, to)
+		t.c.VMOVUPS(from, to)
 	}
 }
 
@@ -85,31 +85,31 @@ func (t *windowTier) gather() {
 		"sets dst[p*width+j] = x[offsets[p]+j] for p < k and j < n; n is at most two vectors.")
 	dst, x, offsets := t.argument("dst"), t.argument("x"), t.argument("offsets")
 	k, step, n := t.argument("k"), t.argument("width"), t.argument("n")
-	t.SHLQ(operand.U8(2), step)
+	t.c.SHLQ(operand.U8(2), step)
 	for _, width := range t.widths {
 		next, loop := fmt.Sprintf("below%d", width), fmt.Sprintf("by%d", width)
-		t.CMPQ(n, operand.U32(width))
-		t.JL(operand.LabelRef(next))
-		last := t.GP64()
-		t.LEAQ(operand.Mem{Base: n, Disp: -width}, last)
-		t.SHLQ(operand.U8(2), last)
-		from := t.GP64()
-		t.LEAQ(operand.Mem{Base: x, Index: last, Scale: 1}, from)
-		t.Label(loop)
-		at, low, high := t.GP64(), t.vector(width), t.vector(width)
-		t.MOVLQSX(operand.Mem{Base: offsets}, at)
+		t.c.CMPQ(n, operand.U32(width))
+		t.c.JL(operand.LabelRef(next))
+		last := t.c.GP64()
+		t.c.LEAQ(operand.Mem{Base: n, Disp: -width}, last)
+		t.c.SHLQ(operand.U8(2), last)
+		from := t.c.GP64()
+		t.c.LEAQ(operand.Mem{Base: x, Index: last, Scale: 1}, from)
+		t.c.Label(loop)
+		at, low, high := t.c.GP64(), t.vector(width), t.vector(width)
+		t.c.MOVLQSX(operand.Mem{Base: offsets}, at)
 		t.move(width, operand.Mem{Base: x, Index: at, Scale: 4}, low)
 		t.move(width, operand.Mem{Base: from, Index: at, Scale: 4}, high)
 		t.move(width, low, operand.Mem{Base: dst})
 		t.move(width, high, operand.Mem{Base: dst, Index: last, Scale: 1})
-		t.ADDQ(operand.U8(4), offsets)
-		t.ADDQ(step, dst)
-		t.DECQ(k)
-		t.JNZ(operand.LabelRef(loop))
-		t.JMP(operand.LabelRef("end"))
-		t.Label(next)
+		t.c.ADDQ(operand.U8(4), offsets)
+		t.c.ADDQ(step, dst)
+		t.c.DECQ(k)
+		t.c.JNZ(operand.LabelRef(loop))
+		t.c.JMP(operand.LabelRef("end"))
+		t.c.Label(next)
 	}
-	t.Label("end")
+	t.c.Label("end")
 	t.end()
 }
 
@@ -118,7 +118,7 @@ func (t *windowTier) taps() {
 	t.begin("taps", "func(y, x, w *float32, offsets *int32, k, n, rows, ystep, xstep int)",
 		"sets y[j] to the sum of w[p]·x[offsets[p]+j] over p < k, for j < n, in every row: rows are ystep and xstep apart.")
 	a := tapping{w: t.argument("w"), offsets: t.argument("offsets"), k: t.argument("k")}
-	t.Label("row")
+	t.c.Label("row")
 	a.y, a.x, a.n = t.argument("y"), t.argument("x"), t.argument("n")
 	const most = 4
 	for _, width := range t.widths {
@@ -126,30 +126,30 @@ func (t *windowTier) taps() {
 			continue
 		}
 		block, next := fmt.Sprintf("block%d", width), fmt.Sprintf("below%d", width)
-		t.Label(block)
-		t.CMPQ(a.n, operand.U32(width))
-		t.JL(operand.LabelRef(next))
+		t.c.Label(block)
+		t.c.CMPQ(a.n, operand.U32(width))
+		t.c.JL(operand.LabelRef(next))
 		for copies := most; copies > 0; copies-- {
 			fewer := fmt.Sprintf("fewer%dx%d", copies, width)
 			if copies > 1 {
-				t.CMPQ(a.n, operand.U32((copies-1)*width))
-				t.JLE(operand.LabelRef(fewer))
+				t.c.CMPQ(a.n, operand.U32((copies-1)*width))
+				t.c.JLE(operand.LabelRef(fewer))
 			}
 			t.tapped(&a, width, copies, copies == most)
-			t.JMP(operand.LabelRef(block))
+			t.c.JMP(operand.LabelRef(block))
 			if copies > 1 {
-				t.Label(fewer)
+				t.c.Label(fewer)
 			}
 		}
-		t.Label(next)
+		t.c.Label(next)
 	}
 	for _, name := range []string{"y", "x"} {
 		step := t.argument(name + "step")
-		t.SHLQ(operand.U8(2), step)
-		t.ADDQ(step, t.slot(name))
+		t.c.SHLQ(operand.U8(2), step)
+		t.c.ADDQ(step, t.slot(name))
 	}
-	t.DECQ(t.slot("rows"))
-	t.JNZ(operand.LabelRef("row"))
+	t.c.DECQ(t.slot("rows"))
+	t.c.JNZ(operand.LabelRef("row"))
 	t.end()
 }
 
@@ -159,53 +159,53 @@ type tapping struct{ y, x, w, offsets, k, n reg.GPVirtual }
 // tapped computes as many vectors as n elements are, or the first of more.
 func (t *windowTier) tapped(a *tapping, width, copies int, more bool) {
 	loop := fmt.Sprintf("by%dx%d", copies, width)
-	many, last := t.GP64(), t.GP64()
+	many, last := t.c.GP64(), t.c.GP64()
 	if more {
-		t.MOVQ(operand.I32(copies*width), many)
-		t.CMPQ(a.n, many)
-		t.CMOVQLT(a.n, many)
+		t.c.MOVQ(operand.I32(copies*width), many)
+		t.c.CMPQ(a.n, many)
+		t.c.CMOVQLT(a.n, many)
 	} else {
-		t.MOVQ(a.n, many)
+		t.c.MOVQ(a.n, many)
 	}
-	t.LEAQ(operand.Mem{Base: many, Disp: -width}, last)
+	t.c.LEAQ(operand.Mem{Base: many, Disp: -width}, last)
 	var from []reg.GPVirtual
 	var sums []reg.VecVirtual
 	for i := range copies {
-		sums, from = append(sums, t.vector(width)), append(from, t.GP64())
+		sums, from = append(sums, t.vector(width)), append(from, t.c.GP64())
 		t.zero(sums[i])
 		if i == 0 {
-			t.MOVQ(a.x, from[0])
+			t.c.MOVQ(a.x, from[0])
 			continue
 		}
-		start := t.GP64() // in elements
-		t.MOVQ(operand.I32(i*width), start)
-		t.CMPQ(last, start)
-		t.CMOVQLT(last, start)
-		t.LEAQ(operand.Mem{Base: a.x, Index: start, Scale: 4}, from[i])
+		start := t.c.GP64() // in elements
+		t.c.MOVQ(operand.I32(i*width), start)
+		t.c.CMPQ(last, start)
+		t.c.CMOVQLT(last, start)
+		t.c.LEAQ(operand.Mem{Base: a.x, Index: start, Scale: 4}, from[i])
 	}
-	p := t.GP64()
-	t.XORQ(p, p)
-	t.Label(loop)
-	at, f := t.GP64(), t.vector(width)
-	t.MOVLQSX(operand.Mem{Base: a.offsets, Index: p, Scale: 4}, at)
+	p := t.c.GP64()
+	t.c.XORQ(p, p)
+	t.c.Label(loop)
+	at, f := t.c.GP64(), t.vector(width)
+	t.c.MOVLQSX(operand.Mem{Base: a.offsets, Index: p, Scale: 4}, at)
 	t.broadcast(width, operand.Mem{Base: a.w, Index: p, Scale: 4}, f)
 	for i := range copies {
 		t.accumulate(width, operand.Mem{Base: from[i], Index: at, Scale: 4}, f, sums[i])
 	}
-	t.INCQ(p)
-	t.CMPQ(p, a.k)
-	t.JL(operand.LabelRef(loop))
+	t.c.INCQ(p)
+	t.c.CMPQ(p, a.k)
+	t.c.JL(operand.LabelRef(loop))
 	t.move(width, sums[0], operand.Mem{Base: a.y})
 	for i := 1; i < copies; i++ {
-		t.SUBQ(a.x, from[i])
+		t.c.SUBQ(a.x, from[i])
 		t.move(width, sums[i], operand.Mem{Base: a.y, Index: from[i], Scale: 1})
 	}
-	t.LEAQ(operand.Mem{Base: a.x, Index: many, Scale: 4}, a.x)
-	t.LEAQ(operand.Mem{Base: a.y, Index: many, Scale: 4}, a.y)
-	t.SUBQ(many, a.n)
+	t.c.LEAQ(operand.Mem{Base: a.x, Index: many, Scale: 4}, a.x)
+	t.c.LEAQ(operand.Mem{Base: a.y, Index: many, Scale: 4}, a.y)
+	t.c.SUBQ(many, a.n)
 }
 
-func (t *windowTier) slot(name string) operand.Mem { return slot(t.Context, name) }
+func (t *windowTier) slot(name string) operand.Mem { return slot(t.c, name) }
 
 // slot is where an argument lies.
 func slot(c *build.Context, name string) operand.Mem {
@@ -219,11 +219,11 @@ func slot(c *build.Context, name string) operand.Mem {
 func (t *windowTier) zero(v reg.VecVirtual) {
 	switch {
 	case t.name == "SSE":
-		t.XORPS(v, v)
+		t.c.XORPS(v, v)
 	case v.Size() == 64:
-		t.VPXORD(v, v, v)
+		t.c.VPXORD(v, v, v)
 	default:
-		t.VXORPS(v, v, v)
+		t.c.VXORPS(v, v, v)
 	}
 }
 
@@ -233,9 +233,9 @@ func (t *windowTier) broadcast(width int, m operand.Mem, v reg.VecVirtual) {
 		t.move(1, m, v)
 	case t.name == "SSE":
 		t.move(1, m, v)
-		t.SHUFPS(operand.U8(0), v, v)
+		t.c.SHUFPS(operand.U8(0), v, v)
 	default:
-		t.VBROADCASTSS(m, v)
+		t.c.VBROADCASTSS(m, v)
 	}
 }
 
@@ -243,18 +243,18 @@ func (t *windowTier) broadcast(width int, m operand.Mem, v reg.VecVirtual) {
 func (t *windowTier) accumulate(width int, m operand.Mem, f, sum reg.VecVirtual) {
 	switch {
 	case t.name != "SSE" && width == 1:
-		t.VFMADD231SS(m, f, sum)
+		t.c.VFMADD231SS(m, f, sum)
 	case t.name != "SSE":
-		t.VFMADD231PS(m, f, sum)
+		t.c.VFMADD231PS(m, f, sum)
 	default:
-		v := t.XMM()
+		v := t.c.XMM()
 		t.move(width, m, v)
 		if width == 1 {
-			t.MULSS(f, v)
-			t.ADDSS(v, sum)
+			t.c.MULSS(f, v)
+			t.c.ADDSS(v, sum)
 		} else {
-			t.MULPS(f, v)
-			t.ADDPS(v, sum)
+			t.c.MULPS(f, v)
+			t.c.ADDPS(v, sum)
 		}
 	}
 }

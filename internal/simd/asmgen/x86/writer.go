@@ -80,7 +80,7 @@ func (t *table) write(c *build.Context) {
 
 // writer writes instructions whose registers are known.
 type writer struct {
-	*build.Context
+	c *build.Context // embedded, it would add thousands of methods to each type, which take most of a minute to compile
 	*set
 	table  *table
 	params []operand.Mem
@@ -93,7 +93,7 @@ type writer struct {
 
 // do writes an instruction by the name of its method.
 func (w *writer) do(name string, operands ...operand.Op) {
-	m := reflect.ValueOf(w.Context).MethodByName(name)
+	m := reflect.ValueOf(w.c).MethodByName(name)
 	if !m.IsValid() {
 		panic("x86: avo has no " + name)
 	}
@@ -112,7 +112,7 @@ func (w *writer) label(name string) string {
 
 // align begins a loop where the processor fetches well.
 func (w *writer) align() {
-	w.Instruction(&ir.Instruction{Opcode: "PCALIGN", Operands: []operand.Op{operand.Imm(32)}})
+	w.c.Instruction(&ir.Instruction{Opcode: "PCALIGN", Operands: []operand.Op{operand.Imm(32)}})
 }
 
 func (w *writer) vec(r int) reg.Register { return reg.Vector.Lookup(reg.Index(r), w.spec) }
@@ -142,7 +142,7 @@ func (w *writer) slot(i int) operand.Mem { return w.frame.Offset(i * w.bytes()) 
 
 func (w *writer) store(mask bool, r, slot int) {
 	if mask {
-		w.KMOVW(kreg(r), w.slot(slot))
+		w.c.KMOVW(kreg(r), w.slot(slot))
 		return
 	}
 	w.do(w.v("MOVUPS"), w.vec(r), w.slot(slot))
@@ -150,7 +150,7 @@ func (w *writer) store(mask bool, r, slot int) {
 
 func (w *writer) move(mask bool, from, to int) {
 	if mask {
-		w.KMOVW(kreg(from), kreg(to))
+		w.c.KMOVW(kreg(from), kreg(to))
 		return
 	}
 	w.do(w.v("MOVAPS"), w.vec(from), w.vec(to))
@@ -164,7 +164,7 @@ func (w *writer) fetch(a *allocator, v *value, r int) {
 	case in != nil:
 		w.load(a, in, r)
 	case slot && v.mask:
-		w.KMOVW(w.slot(s), kreg(r))
+		w.c.KMOVW(w.slot(s), kreg(r))
 	case slot:
 		w.do(w.v("MOVUPS"), w.slot(s), w.vec(r))
 	case v.kind == tailMask:
@@ -178,23 +178,23 @@ func (w *writer) fetch(a *allocator, v *value, r int) {
 
 func (w *writer) broadcast(m operand.Mem, r int) {
 	if w.vex {
-		w.VBROADCASTSS(m, w.vec(r))
+		w.c.VBROADCASTSS(m, w.vec(r))
 		return
 	}
-	w.MOVSS(m, xreg(r))
-	w.SHUFPS(operand.Imm(0), xreg(r), xreg(r))
+	w.c.MOVSS(m, xreg(r))
+	w.c.SHUFPS(operand.Imm(0), xreg(r), xreg(r))
 }
 
 func (w *writer) constant(bits uint32, r int) {
 	switch {
 	case bits == 0 && w.masks:
-		w.VPXORD(w.vec(r), w.vec(r), w.vec(r))
+		w.c.VPXORD(w.vec(r), w.vec(r), w.vec(r))
 	case bits == 0 && w.vex:
-		w.VXORPS(xreg(r), xreg(r), xreg(r))
+		w.c.VXORPS(xreg(r), xreg(r), xreg(r))
 	case bits == 0:
-		w.XORPS(xreg(r), xreg(r))
+		w.c.XORPS(xreg(r), xreg(r))
 	case w.masks:
-		w.VBROADCASTSS(w.table.constant(bits), w.vec(r))
+		w.c.VBROADCASTSS(w.table.constant(bits), w.vec(r))
 	default:
 		w.do(w.v("MOVAPS"), w.table.constant(bits), w.vec(r))
 	}
@@ -270,7 +270,7 @@ func (w *writer) input(in *instr) operand.Mem {
 	const line, ahead = 64, 2048
 	m := w.element(gpIn[in.input], in.copy)
 	if w.streaming && in.copy*w.bytes()%line == 0 {
-		w.PREFETCHT1(m.Offset(ahead))
+		w.c.PREFETCHT1(m.Offset(ahead))
 	}
 	return m
 }
@@ -282,24 +282,24 @@ func (w *writer) load(a *allocator, in *instr, r int) {
 	case mask == nil:
 		w.do(w.v("MOVUPS"), m, w.vec(r))
 	case w.masks:
-		w.VMOVUPS_Z(m, kreg(a.reg[mask]), w.vec(r))
+		w.c.VMOVUPS_Z(m, kreg(a.reg[mask]), w.vec(r))
 	case w.vex:
-		w.VMASKMOVPS(m, w.vec(a.reg[mask]), w.vec(r))
+		w.c.VMASKMOVPS(m, w.vec(a.reg[mask]), w.vec(r))
 	default:
 		x, one, two, end := xreg(r), w.label("load"), w.label("load"), w.label("load")
-		w.CMPQ(gpLimit, operand.Imm(2))
-		w.JLT(operand.LabelRef(one))
-		w.JEQ(operand.LabelRef(two))
-		w.MOVSS(m.Offset(8), x)
-		w.MOVLHPS(x, x)
-		w.MOVLPS(m, x)
-		w.JMP(operand.LabelRef(end))
-		w.Label(two)
-		w.MOVSD(m, x)
-		w.JMP(operand.LabelRef(end))
-		w.Label(one)
-		w.MOVSS(m, x)
-		w.Label(end)
+		w.c.CMPQ(gpLimit, operand.Imm(2))
+		w.c.JLT(operand.LabelRef(one))
+		w.c.JEQ(operand.LabelRef(two))
+		w.c.MOVSS(m.Offset(8), x)
+		w.c.MOVLHPS(x, x)
+		w.c.MOVLPS(m, x)
+		w.c.JMP(operand.LabelRef(end))
+		w.c.Label(two)
+		w.c.MOVSD(m, x)
+		w.c.JMP(operand.LabelRef(end))
+		w.c.Label(one)
+		w.c.MOVSS(m, x)
+		w.c.Label(end)
 	}
 }
 
@@ -310,27 +310,27 @@ func (w *writer) save(a *allocator, in *instr) {
 	mask := a.sec.mask
 	switch {
 	case mask == nil && w.streaming:
-		w.VMOVNTPS(w.vec(r), m)
+		w.c.VMOVNTPS(w.vec(r), m)
 	case mask == nil:
 		w.do(w.v("MOVUPS"), w.vec(r), m)
 	case w.masks:
-		w.VMOVUPS(w.vec(r), kreg(a.reg[mask]), m)
+		w.c.VMOVUPS(w.vec(r), kreg(a.reg[mask]), m)
 	case w.vex:
-		w.VMASKMOVPS(w.vec(r), w.vec(a.reg[mask]), m)
+		w.c.VMASKMOVPS(w.vec(r), w.vec(a.reg[mask]), m)
 	default:
 		x, one, end := xreg(r), w.label("store"), w.label("store")
 		swapHalves := operand.Imm(0b01001110)
-		w.CMPQ(gpLimit, operand.Imm(2))
-		w.JLT(operand.LabelRef(one))
-		w.MOVLPS(x, m)
-		w.JEQ(operand.LabelRef(end))
-		w.SHUFPS(swapHalves, x, x)
-		w.MOVSS(x, m.Offset(8))
-		w.SHUFPS(swapHalves, x, x) // others may need it yet
-		w.JMP(operand.LabelRef(end))
-		w.Label(one)
-		w.MOVSS(x, m)
-		w.Label(end)
+		w.c.CMPQ(gpLimit, operand.Imm(2))
+		w.c.JLT(operand.LabelRef(one))
+		w.c.MOVLPS(x, m)
+		w.c.JEQ(operand.LabelRef(end))
+		w.c.SHUFPS(swapHalves, x, x)
+		w.c.MOVSS(x, m.Offset(8))
+		w.c.SHUFPS(swapHalves, x, x) // others may need it yet
+		w.c.JMP(operand.LabelRef(end))
+		w.c.Label(one)
+		w.c.MOVSS(x, m)
+		w.c.Label(end)
 	}
 }
 
@@ -338,26 +338,26 @@ func (w *writer) save(a *allocator, in *instr) {
 func (w *writer) test(a *allocator, in *instr) {
 	m := w.register(in.args[0].mask, a.reg[in.args[0]])
 	if w.masks {
-		w.KORTESTW(m, m)
+		w.c.KORTESTW(m, m)
 	} else {
 		w.do(w.v("MOVMSKPS"), m, gpTmp.As32())
-		w.TESTL(gpTmp.As32(), gpTmp.As32())
+		w.c.TESTL(gpTmp.As32(), gpTmp.As32())
 	}
-	w.JNE(operand.LabelRef(w.stop))
+	w.c.JNE(operand.LabelRef(w.stop))
 }
 
 // leftMask makes the mask of the tail, whose number of elements is in gpLimit.
 func (w *writer) leftMask(r int) {
 	if w.masks {
-		w.MOVL(operand.U32(1<<32-1), gpTmp.As32())
-		w.BZHIL(gpLimit.As32(), gpTmp.As32(), gpTmp.As32())
-		w.KMOVW(gpTmp.As32(), kreg(r))
+		w.c.MOVL(operand.U32(1<<32-1), gpTmp.As32())
+		w.c.BZHIL(gpLimit.As32(), gpTmp.As32(), gpTmp.As32())
+		w.c.KMOVW(gpTmp.As32(), kreg(r))
 		return
 	}
-	w.LEAQ(w.table.at(w.bytes()), gpMask)
-	w.MOVQ(gpLimit, gpTmp)
-	w.NEGQ(gpTmp)
-	w.LEAQ(operand.Mem{Base: gpMask, Index: gpTmp, Scale: 4}, gpMask)
+	w.c.LEAQ(w.table.at(w.bytes()), gpMask)
+	w.c.MOVQ(gpLimit, gpTmp)
+	w.c.NEGQ(gpTmp)
+	w.c.LEAQ(operand.Mem{Base: gpMask, Index: gpTmp, Scale: 4}, gpMask)
 }
 
 // merge folds register s into d, both of a size that vec gives.
@@ -375,18 +375,18 @@ func (w *writer) merge(how merge, vec func(int) reg.Register, s, d, spare int) {
 	case !how.nan:
 		fold()
 	case y.Size() == 64:
-		w.VCMPPS(unordered, y, y, kreg(firstMask))
-		w.VMOVAPS(y, t)
+		w.c.VCMPPS(unordered, y, y, kreg(firstMask))
+		w.c.VMOVAPS(y, t)
 		fold()
-		w.VMOVAPS(t, kreg(firstMask), y)
+		w.c.VMOVAPS(t, kreg(firstMask), y)
 	case w.vex:
-		w.VCMPPS(unordered, y, y, t)
+		w.c.VCMPPS(unordered, y, y, t)
 		fold()
-		w.VORPS(t, y, y)
+		w.c.VORPS(t, y, y)
 	default:
-		w.MOVAPS(y, t)
-		w.CMPPS(t, t, unordered)
+		w.c.MOVAPS(y, t)
+		w.c.CMPPS(t, t, unordered)
 		fold()
-		w.ORPS(t, y)
+		w.c.ORPS(t, y)
 	}
 }

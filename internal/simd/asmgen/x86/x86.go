@@ -40,7 +40,7 @@ func kernelFiles(all []*ir.Kernel) (map[string][]byte, error) {
 	var stubs bytes.Buffer
 	for i, s := range sets {
 		c := build.NewContext()
-		w := &writer{Context: c, set: s, table: &table{set: s, index: map[uint32]int{}}}
+		w := &writer{c: c, set: s, table: &table{set: s, index: map[uint32]int{}}}
 		for _, k := range all {
 			w.labels = 0
 			plan(s, k).write(w)

@@ -1,9 +1,10 @@
 # make demo and make test work on a machine that has only Go, gcc and make: scripts/setup installs the rest.
 
 GO        ?= go
-# What make test compiles for. On the others it checks types, by a test of internal/arch; make proofs compiles for them too.
-PLATFORMS := linux/amd64 linux/arm64 js/wasm
-OTHERS    := windows/amd64 darwin/arm64
+# What make test compiles all of without cgo. On the others it checks types, by a test of internal/arch, and compiles and vets what is
+# tested there; make proofs compiles the rest too.
+PLATFORMS := linux/amd64
+OTHERS    := linux/arm64 js/wasm windows/amd64 darwin/arm64
 # Packages with a promise about goroutines; the race detector needs cgo.
 RACE      := ./simd ./cpu ./compute ./quant ./batch ./internal/simd/pool ./internal/simd/gemm ./gpu ./cuda ./cuda/internal/softgpu ./cuda/internal/libcuda ./ptx/sim ./dist .
 # Packages whose tests run on other processors too: in emulation (arm64) and under Node.js (js/wasm).
@@ -95,22 +96,20 @@ lint: ## gofmt and go vet
 	$(GO) list -tags hardware -f '$(FILES)' ./... | sort | comm -23 - $$here | cut -d' ' -f1 | xargs -t $(GO) vet -tags hardware; rm $$here
 	@set -e; for m in $(MODULES); do echo "go vet in $$m"; (cd $$m && $(GO) vet ./...); done
 
-# In packages of the same files it is types that may differ, those of tests included, where the system is another. Without paths what
-# is compiled for js/wasm serves the packed program too.
+# Without paths what is compiled for js/wasm serves the packed program too.
 TRIM := -trimpath
 # Of the programs one is linked; the others are where they are tested.
 BUILT := {{if or (ne .Name "main") (eq .ImportPath "github.com/wavelane/wavelane/cmd/wavelane")}}{{.ImportPath}}{{end}}
-cross: ## build and vet without cgo for every platform that tests run on
+cross: ## build and vet without cgo
 	@set -e; here=$$(mktemp); $(GO) list -f '$(FILES)' ./... | sort > $$here; \
 	export CGO_ENABLED=0; for p in $(PLATFORMS); do \
 		echo "CGO_ENABLED=0 $$p"; export GOOS=$${p%/*} GOARCH=$${p#*/}; \
 		case $$p in js/*) trim=$(TRIM);; *) trim=; esac; \
 		$(GO) build $$trim $$($(GO) list -f '$(BUILT)' ./...); \
-		case $$p in windows/*|js/*) $(GO) vet $$trim -nilfunc ./...; esac; \
 		$(GO) vet $$trim $$($(GO) list -f '$(FILES)' ./... | sort | comm -23 - $$here | cut -d' ' -f1); \
 	done; rm $$here
 
-# lint and cross have vetted what go test would vet again, for each way of building.
+# lint and cross have vetted what go test would vet again; on other processors it is -vet=all.
 # A slow machine with another job beside takes more than go test's own ten minutes for a package.
 TEST := $(GO) test -vet=off -timeout 45m
 
@@ -212,14 +211,16 @@ EMULATED_SAMPLE ?= 8
 arm64:
 ifneq ($(HOSTARCH),arm64)
 	@# What imports cuda or gpu is linked dynamically, and the emulator has no libraries of its processor.
-	WAVELANE_SAMPLE=$(EMULATED_SAMPLE) CGO_ENABLED=0 GOARCH=arm64 $(TEST) -short -tags nocuda,nogpu -exec "$(QEMU)" $(PORTABLE)
+	WAVELANE_SAMPLE=$(EMULATED_SAMPLE) CGO_ENABLED=0 GOARCH=arm64 $(TEST) -vet=all -short -tags nocuda,nogpu -exec "$(QEMU)" $(PORTABLE)
 	@# Arguments by value and callbacks, with a compiler and a C library of that processor.
 	CC=aarch64-linux-gnu-gcc QEMU_LD_PREFIX=/usr/aarch64-linux-gnu CGO_ENABLED=0 GOARCH=arm64 $(TEST) -exec "$(QEMU)" ./dist/internal/nccl
 	CC=aarch64-linux-gnu-gcc QEMU_LD_PREFIX=/usr/aarch64-linux-gnu CGO_ENABLED=0 GOARCH=arm64 $(TEST) -exec "$(QEMU)" -run '^TestStub$$' ./gpu/internal/webgpu
 endif
 
 node:
-	CGO_ENABLED=0 GOOS=js GOARCH=wasm $(TEST) $(TRIM) -short -exec "$(WASM_EXEC)" $(PORTABLE)
+	CGO_ENABLED=0 GOOS=js GOARCH=wasm $(TEST) -vet=all $(TRIM) -short -exec "$(WASM_EXEC)" $(PORTABLE)
+	@# What else consists of other files there.
+	CGO_ENABLED=0 GOOS=js GOARCH=wasm $(GO) vet $(TRIM) ./gpu ./gpu/internal/webgpu ./internal/conformance ./wasm/bridge ./internal/device ./internal/mapped ./internal/route ./internal/tune ./onnx/internal/exec
 
 # The CPU device's tests run under Node.js; here it is in its place beside WebGPU. Chromium brings a software GPU along.
 browser: export GOOS := js

@@ -8361,6 +8361,184 @@ rows214:
 short256:
 	CMPQ 32(AX), $0x01
 	JNE  apart257
+	MOVQ R12, BX
+	ANDQ $0x03, BX
+	SHRQ $0x02, R12
+	JEQ  loop259rest
+
+four261:
+	PREFETCHT0   512(SI)
+	PREFETCHT0   576(SI)
+	PREFETCHT0   640(SI)
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
+	VMOVUPS      (DI), Z24
+	VMOVUPS      64(DI), Z25
+	ADDQ         R8, DI
+	VBROADCASTSS (SI), Z26
+	VFMADD231PS  Z24, Z26, Z0
+	VFMADD231PS  Z25, Z26, Z1
+	VBROADCASTSS 4(SI), Z27
+	VFMADD231PS  Z24, Z27, Z2
+	VFMADD231PS  Z25, Z27, Z3
+	VBROADCASTSS 8(SI), Z26
+	VFMADD231PS  Z24, Z26, Z4
+	VFMADD231PS  Z25, Z26, Z5
+	VBROADCASTSS 12(SI), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VBROADCASTSS 16(SI), Z26
+	VFMADD231PS  Z24, Z26, Z8
+	VFMADD231PS  Z25, Z26, Z9
+	VBROADCASTSS 20(SI), Z27
+	VFMADD231PS  Z24, Z27, Z10
+	VFMADD231PS  Z25, Z27, Z11
+	VBROADCASTSS 24(SI), Z26
+	VFMADD231PS  Z24, Z26, Z12
+	VFMADD231PS  Z25, Z26, Z13
+	VBROADCASTSS 28(SI), Z27
+	VFMADD231PS  Z24, Z27, Z14
+	VFMADD231PS  Z25, Z27, Z15
+	VBROADCASTSS 32(SI), Z26
+	VFMADD231PS  Z24, Z26, Z16
+	VFMADD231PS  Z25, Z26, Z17
+	VBROADCASTSS 36(SI), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VBROADCASTSS 40(SI), Z26
+	VFMADD231PS  Z24, Z26, Z20
+	VFMADD231PS  Z25, Z26, Z21
+	VBROADCASTSS 44(SI), Z27
+	VFMADD231PS  Z24, Z27, Z22
+	VFMADD231PS  Z25, Z27, Z23
+	ADDQ         DX, SI
+	VMOVUPS      (DI), Z24
+	VMOVUPS      64(DI), Z25
+	ADDQ         R8, DI
+	VBROADCASTSS (SI), Z26
+	VFMADD231PS  Z24, Z26, Z0
+	VFMADD231PS  Z25, Z26, Z1
+	VBROADCASTSS 4(SI), Z27
+	VFMADD231PS  Z24, Z27, Z2
+	VFMADD231PS  Z25, Z27, Z3
+	VBROADCASTSS 8(SI), Z26
+	VFMADD231PS  Z24, Z26, Z4
+	VFMADD231PS  Z25, Z26, Z5
+	VBROADCASTSS 12(SI), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VBROADCASTSS 16(SI), Z26
+	VFMADD231PS  Z24, Z26, Z8
+	VFMADD231PS  Z25, Z26, Z9
+	VBROADCASTSS 20(SI), Z27
+	VFMADD231PS  Z24, Z27, Z10
+	VFMADD231PS  Z25, Z27, Z11
+	VBROADCASTSS 24(SI), Z26
+	VFMADD231PS  Z24, Z26, Z12
+	VFMADD231PS  Z25, Z26, Z13
+	VBROADCASTSS 28(SI), Z27
+	VFMADD231PS  Z24, Z27, Z14
+	VFMADD231PS  Z25, Z27, Z15
+	VBROADCASTSS 32(SI), Z26
+	VFMADD231PS  Z24, Z26, Z16
+	VFMADD231PS  Z25, Z26, Z17
+	VBROADCASTSS 36(SI), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VBROADCASTSS 40(SI), Z26
+	VFMADD231PS  Z24, Z26, Z20
+	VFMADD231PS  Z25, Z26, Z21
+	VBROADCASTSS 44(SI), Z27
+	VFMADD231PS  Z24, Z27, Z22
+	VFMADD231PS  Z25, Z27, Z23
+	ADDQ         DX, SI
+	VMOVUPS      (DI), Z24
+	VMOVUPS      64(DI), Z25
+	ADDQ         R8, DI
+	VBROADCASTSS (SI), Z26
+	VFMADD231PS  Z24, Z26, Z0
+	VFMADD231PS  Z25, Z26, Z1
+	VBROADCASTSS 4(SI), Z27
+	VFMADD231PS  Z24, Z27, Z2
+	VFMADD231PS  Z25, Z27, Z3
+	VBROADCASTSS 8(SI), Z26
+	VFMADD231PS  Z24, Z26, Z4
+	VFMADD231PS  Z25, Z26, Z5
+	VBROADCASTSS 12(SI), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VBROADCASTSS 16(SI), Z26
+	VFMADD231PS  Z24, Z26, Z8
+	VFMADD231PS  Z25, Z26, Z9
+	VBROADCASTSS 20(SI), Z27
+	VFMADD231PS  Z24, Z27, Z10
+	VFMADD231PS  Z25, Z27, Z11
+	VBROADCASTSS 24(SI), Z26
+	VFMADD231PS  Z24, Z26, Z12
+	VFMADD231PS  Z25, Z26, Z13
+	VBROADCASTSS 28(SI), Z27
+	VFMADD231PS  Z24, Z27, Z14
+	VFMADD231PS  Z25, Z27, Z15
+	VBROADCASTSS 32(SI), Z26
+	VFMADD231PS  Z24, Z26, Z16
+	VFMADD231PS  Z25, Z26, Z17
+	VBROADCASTSS 36(SI), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VBROADCASTSS 40(SI), Z26
+	VFMADD231PS  Z24, Z26, Z20
+	VFMADD231PS  Z25, Z26, Z21
+	VBROADCASTSS 44(SI), Z27
+	VFMADD231PS  Z24, Z27, Z22
+	VFMADD231PS  Z25, Z27, Z23
+	ADDQ         DX, SI
+	VMOVUPS      (DI), Z24
+	VMOVUPS      64(DI), Z25
+	ADDQ         R8, DI
+	VBROADCASTSS (SI), Z26
+	VFMADD231PS  Z24, Z26, Z0
+	VFMADD231PS  Z25, Z26, Z1
+	VBROADCASTSS 4(SI), Z27
+	VFMADD231PS  Z24, Z27, Z2
+	VFMADD231PS  Z25, Z27, Z3
+	VBROADCASTSS 8(SI), Z26
+	VFMADD231PS  Z24, Z26, Z4
+	VFMADD231PS  Z25, Z26, Z5
+	VBROADCASTSS 12(SI), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VBROADCASTSS 16(SI), Z26
+	VFMADD231PS  Z24, Z26, Z8
+	VFMADD231PS  Z25, Z26, Z9
+	VBROADCASTSS 20(SI), Z27
+	VFMADD231PS  Z24, Z27, Z10
+	VFMADD231PS  Z25, Z27, Z11
+	VBROADCASTSS 24(SI), Z26
+	VFMADD231PS  Z24, Z26, Z12
+	VFMADD231PS  Z25, Z26, Z13
+	VBROADCASTSS 28(SI), Z27
+	VFMADD231PS  Z24, Z27, Z14
+	VFMADD231PS  Z25, Z27, Z15
+	VBROADCASTSS 32(SI), Z26
+	VFMADD231PS  Z24, Z26, Z16
+	VFMADD231PS  Z25, Z26, Z17
+	VBROADCASTSS 36(SI), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VBROADCASTSS 40(SI), Z26
+	VFMADD231PS  Z24, Z26, Z20
+	VFMADD231PS  Z25, Z26, Z21
+	VBROADCASTSS 44(SI), Z27
+	VFMADD231PS  Z24, Z27, Z22
+	VFMADD231PS  Z25, Z27, Z23
+	ADDQ         DX, SI
+	DECQ         R12
+	JNE          four261
+
+loop259rest:
+	MOVQ  BX, R12
+	TESTQ R12, R12
+	JEQ   few260
 
 loop259:
 	VMOVUPS      (DI), Z24
@@ -8405,7 +8583,9 @@ loop259:
 	ADDQ         DX, SI
 	DECQ         R12
 	JNE          loop259
-	JMP          summed258
+
+few260:
+	JMP summed258
 
 apart257:
 	LEAQ (SI)(DX*4), R9
@@ -8413,7 +8593,7 @@ apart257:
 	LEAQ (R9)(DX*4), R10
 	ADDQ DX, R10
 
-loop261:
+loop262:
 	VMOVUPS      (DI), Z24
 	VMOVUPS      64(DI), Z25
 	ADDQ         R8, DI
@@ -8457,7 +8637,7 @@ loop261:
 	ADDQ         $0x04, R9
 	ADDQ         $0x04, R10
 	DECQ         R12
-	JNE          loop261
+	JNE          loop262
 
 summed258:
 	MOVQ         72(AX), CX
@@ -8465,7 +8645,7 @@ summed258:
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one263
+	JEQ          one264
 	VBROADCASTSS 80(AX), Z24
 	VMULPS       Z24, Z0, Z0
 	VMULPS       Z24, Z1, Z1
@@ -8492,14 +8672,14 @@ summed258:
 	VMULPS       Z24, Z22, Z22
 	VMULPS       Z24, Z23, Z23
 
-one263:
+one264:
 	SUBQ         $0x10, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain264
+	JEQ          plain265
 	VBROADCASTSS 84(AX), Z25
 	VFMADD231PS  (R13), Z25, Z0
 	VFMADD231PS  64(R13), Z25, K1, Z1
@@ -8529,7 +8709,7 @@ one263:
 	VFMADD231PS  64(R13)(R11*1), Z25, K1, Z23
 	MOVQ         16(AX), R13
 
-plain264:
+plain265:
 	VMOVUPS Z0, (R13)
 	VMOVUPS Z1, K1, 64(R13)
 	VMOVUPS Z2, (R13)(DX*1)
@@ -8587,7 +8767,7 @@ rows255:
 	VPXORD     Z24, Z24, Z24
 	VPXORD     Z25, Z25, Z25
 	CMPQ       R12, $0x40
-	JL         short265
+	JL         short266
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -8642,15 +8822,15 @@ rows255:
 	PREFETCHT0 64(BX)
 	PREFETCHT0 124(BX)
 
-short265:
+short266:
 	CMPQ 32(AX), $0x01
-	JNE  apart266
+	JNE  apart267
 	MOVQ R12, BX
 	ANDQ $0x03, BX
 	SHRQ $0x02, R12
-	JEQ  loop268rest
+	JEQ  loop269rest
 
-four270:
+four271:
 	PREFETCHT0   512(SI)
 	PREFETCHT0   576(SI)
 	PREFETCHT0   640(SI)
@@ -8830,14 +9010,14 @@ four270:
 	VFMADD231PS  Z27, Z28, Z25
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          four270
+	JNE          four271
 
-loop268rest:
+loop269rest:
 	MOVQ  BX, R12
 	TESTQ R12, R12
-	JEQ   few269
+	JEQ   few270
 
-loop268:
+loop269:
 	VMOVUPS      (DI), Z26
 	VMOVUPS      64(DI), Z27
 	ADDQ         R8, DI
@@ -8882,18 +9062,18 @@ loop268:
 	VFMADD231PS  Z27, Z28, Z25
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop268
+	JNE          loop269
 
-few269:
-	JMP summed267
+few270:
+	JMP summed268
 
-apart266:
+apart267:
 	LEAQ (SI)(DX*4), R9
 	ADDQ DX, R9
 	LEAQ (R9)(DX*4), R10
 	ADDQ DX, R10
 
-loop271:
+loop272:
 	VMOVUPS      (DI), Z26
 	VMOVUPS      64(DI), Z27
 	ADDQ         R8, DI
@@ -8940,15 +9120,15 @@ loop271:
 	ADDQ         $0x04, R9
 	ADDQ         $0x04, R10
 	DECQ         R12
-	JNE          loop271
+	JNE          loop272
 
-summed267:
+summed268:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one273
+	JEQ          one274
 	VBROADCASTSS 80(AX), Z26
 	VMULPS       Z26, Z0, Z0
 	VMULPS       Z26, Z1, Z1
@@ -8977,14 +9157,14 @@ summed267:
 	VMULPS       Z26, Z24, Z24
 	VMULPS       Z26, Z25, Z25
 
-one273:
+one274:
 	SUBQ         $0x10, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain274
+	JEQ          plain275
 	VBROADCASTSS 84(AX), Z27
 	VFMADD231PS  (R13), Z27, Z0
 	VFMADD231PS  64(R13), Z27, K1, Z1
@@ -9017,7 +9197,7 @@ one273:
 	VFMADD231PS  64(R13), Z27, K1, Z25
 	MOVQ         16(AX), R13
 
-plain274:
+plain275:
 	VMOVUPS Z0, (R13)
 	VMOVUPS Z1, K1, 64(R13)
 	VMOVUPS Z2, (R13)(DX*1)
@@ -9080,7 +9260,7 @@ rows254:
 	VPXORD     Z26, Z26, Z26
 	VPXORD     Z27, Z27, Z27
 	CMPQ       R12, $0x40
-	JL         short275
+	JL         short276
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -9139,15 +9319,15 @@ rows254:
 	PREFETCHT0 64(BX)
 	PREFETCHT0 124(BX)
 
-short275:
+short276:
 	CMPQ 32(AX), $0x01
-	JNE  apart276
+	JNE  apart277
 	MOVQ R12, BX
 	ANDQ $0x03, BX
 	SHRQ $0x02, R12
-	JEQ  loop278rest
+	JEQ  loop279rest
 
-four280:
+four281:
 	PREFETCHT0   512(SI)
 	PREFETCHT0   576(SI)
 	PREFETCHT0   640(SI)
@@ -9339,14 +9519,14 @@ four280:
 	VFMADD231PS  Z29, Z31, Z27
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          four280
+	JNE          four281
 
-loop278rest:
+loop279rest:
 	MOVQ  BX, R12
 	TESTQ R12, R12
-	JEQ   few279
+	JEQ   few280
 
-loop278:
+loop279:
 	VMOVUPS      (DI), Z28
 	VMOVUPS      64(DI), Z29
 	ADDQ         R8, DI
@@ -9394,18 +9574,18 @@ loop278:
 	VFMADD231PS  Z29, Z31, Z27
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop278
+	JNE          loop279
 
-few279:
-	JMP summed277
+few280:
+	JMP summed278
 
-apart276:
+apart277:
 	LEAQ (SI)(DX*4), R9
 	ADDQ DX, R9
 	LEAQ (R9)(DX*4), R10
 	ADDQ DX, R10
 
-loop281:
+loop282:
 	VMOVUPS      (DI), Z28
 	VMOVUPS      64(DI), Z29
 	ADDQ         R8, DI
@@ -9455,15 +9635,15 @@ loop281:
 	ADDQ         $0x04, R9
 	ADDQ         $0x04, R10
 	DECQ         R12
-	JNE          loop281
+	JNE          loop282
 
-summed277:
+summed278:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one283
+	JEQ          one284
 	VBROADCASTSS 80(AX), Z28
 	VMULPS       Z28, Z0, Z0
 	VMULPS       Z28, Z1, Z1
@@ -9494,14 +9674,14 @@ summed277:
 	VMULPS       Z28, Z26, Z26
 	VMULPS       Z28, Z27, Z27
 
-one283:
+one284:
 	SUBQ         $0x10, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain284
+	JEQ          plain285
 	VBROADCASTSS 84(AX), Z29
 	VFMADD231PS  (R13), Z29, Z0
 	VFMADD231PS  64(R13), Z29, K1, Z1
@@ -9536,7 +9716,7 @@ one283:
 	VFMADD231PS  64(R13)(DX*1), Z29, K1, Z27
 	MOVQ         16(AX), R13
 
-plain284:
+plain285:
 	VMOVUPS Z0, (R13)
 	VMOVUPS Z1, K1, 64(R13)
 	VMOVUPS Z2, (R13)(DX*1)
@@ -9596,9 +9776,9 @@ TEXT ·transposeAVX512(SB), NOSPLIT, $0-32
 	LEAQ (DX)(DX*2), R8
 	XORQ AX, AX
 
-many285:
+many286:
 	CMPQ         CX, $0x10
-	JL           few286
+	JL           few287
 	MOVQ         (SI), BX
 	PREFETCHT0   256(BX)(AX*4)
 	MOVQ         32(SI), BX
@@ -9816,12 +9996,12 @@ many285:
 	LEAQ         (DI)(DX*4), DI
 	ADDQ         $0x04, AX
 	SUBQ         $0x10, CX
-	JMP          many285
+	JMP          many286
 
-few286:
-four287:
+few287:
+four288:
 	SUBQ         $0x04, CX
-	JL           tail288
+	JL           tail289
 	MOVQ         (SI), BX
 	VMOVUPS      (BX)(AX*4), X0
 	MOVQ         32(SI), BX
@@ -9868,13 +10048,13 @@ four287:
 	VMOVUPS      Z3, (DI)(R8*1)
 	LEAQ         (DI)(DX*4), DI
 	ADDQ         $0x04, AX
-	JMP          four287
+	JMP          four288
 
-tail288:
+tail289:
 	ADDQ $0x04, CX
-	JEQ  done289
+	JEQ  done290
 
-step290:
+step291:
 	MOVQ (SI), BX
 	MOVL (BX)(AX*4), BX
 	MOVL BX, (DI)
@@ -9926,9 +10106,9 @@ step290:
 	ADDQ DX, DI
 	INCQ AX
 	DECQ CX
-	JNE  step290
+	JNE  step291
 
-done289:
+done290:
 	VZEROUPPER
 	RET
 
@@ -9944,13 +10124,13 @@ TEXT ·copyPanelsAVX512(SB), NOSPLIT, $0-40
 	MOVQ   R8, R12
 	IMUL3Q $0x00000080, R12, R12
 
-row291:
+row292:
 	MOVQ SI, R9
 	LEAQ (SI)(DX*4), BX
 	MOVQ DI, R10
 	MOVQ CX, R11
 
-panel292:
+panel293:
 	PREFETCHT0 (BX)
 	PREFETCHT0 64(BX)
 	VMOVUPS    (R9), Z0
@@ -9961,11 +10141,11 @@ panel292:
 	ADDQ       $0x00000080, BX
 	ADDQ       R12, R10
 	DECQ       R11
-	JNE        panel292
+	JNE        panel293
 	ADDQ       $0x00000080, DI
 	ADDQ       DX, SI
 	DECQ       R8
-	JNE        row291
+	JNE        row292
 	VZEROUPPER
 	RET
 
@@ -9983,7 +10163,7 @@ TEXT ·dotRowsAVX512(SB), NOSPLIT, $0-48
 	LEAQ (R9)(DX*1), R10
 	LEAQ (R10)(DX*1), R11
 
-four293:
+four294:
 	XORQ   AX, AX
 	MOVQ   R15, R8
 	VPXORD Z0, Z0, Z0
@@ -9995,9 +10175,9 @@ four293:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 	SUBQ   $0x20, R8
-	JL     one295
+	JL     one296
 
-two294:
+two295:
 	VMOVUPS     (CX)(AX*4), Z8
 	VMOVUPS     64(CX)(AX*4), Z9
 	VFMADD231PS (SI)(AX*4), Z8, Z0
@@ -10010,11 +10190,11 @@ two294:
 	VFMADD231PS 64(R11)(AX*4), Z9, Z7
 	ADDQ        $0x20, AX
 	SUBQ        $0x20, R8
-	JGE         two294
+	JGE         two295
 
-one295:
+one296:
 	ADDQ        $0x10, R8
-	JL          rest296
+	JL          rest297
 	VMOVUPS     (CX)(AX*4), Z8
 	VFMADD231PS (SI)(AX*4), Z8, Z0
 	VFMADD231PS (R9)(AX*4), Z8, Z2
@@ -10023,9 +10203,9 @@ one295:
 	ADDQ        $0x10, AX
 	SUBQ        $0x10, R8
 
-rest296:
+rest297:
 	ADDQ        $0x10, R8
-	JEQ         sum297
+	JEQ         sum298
 	MOVL        $0xffffffff, BX
 	BZHIL       R8, BX, BX
 	KMOVW       BX, K1
@@ -10039,7 +10219,7 @@ rest296:
 	VMOVUPS.Z   (R11)(AX*4), K1, Z10
 	VFMADD231PS Z10, Z8, Z6
 
-sum297:
+sum298:
 	VADDPS        Z1, Z0, Z0
 	VEXTRACTF64X4 $0x01, Z0, Y8
 	VADDPS        Y8, Y0, Y0
@@ -10064,7 +10244,7 @@ sum297:
 	LEAQ          (R10)(DX*4), R10
 	LEAQ          (R11)(DX*4), R11
 	DECQ          R13
-	JNE           four293
+	JNE           four294
 	VZEROUPPER
 	RET
 
@@ -10083,7 +10263,7 @@ TEXT ·axpyRowsAVX512(SB), NOSPLIT, $0-48
 	LEAQ (R13)(DX*1), BX
 	LEAQ (BX)(DX*1), R15
 
-again298:
+again299:
 	MOVQ         f+24(FP), CX
 	MOVQ         n+32(FP), R8
 	VBROADCASTSS (CX), Z0
@@ -10096,9 +10276,9 @@ again298:
 	VBROADCASTSS 28(CX), Z7
 	XORQ         AX, AX
 	SUBQ         $0x10, R8
-	JL           rest300
+	JL           rest301
 
-whole299:
+whole300:
 	VMOVUPS     (DI)(AX*4), Z8
 	VFMADD231PS (SI)(AX*4), Z0, Z8
 	VFMADD231PS (R9)(AX*4), Z1, Z8
@@ -10111,11 +10291,11 @@ whole299:
 	VMOVUPS     Z8, (DI)(AX*4)
 	ADDQ        $0x10, AX
 	SUBQ        $0x10, R8
-	JGE         whole299
+	JGE         whole300
 
-rest300:
+rest301:
 	ADDQ        $0x10, R8
-	JEQ         done301
+	JEQ         done302
 	MOVL        $0xffffffff, DX
 	BZHIL       R8, DX, DX
 	KMOVW       DX, K1
@@ -10138,7 +10318,7 @@ rest300:
 	VFMADD231PS Z9, Z7, Z8
 	VMOVUPS     Z8, K1, (DI)(AX*4)
 
-done301:
+done302:
 	MOVQ ld+16(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (SI)(DX*8), SI
@@ -10151,7 +10331,7 @@ done301:
 	LEAQ (R15)(DX*8), R15
 	ADDQ $0x20, f+24(FP)
 	DECQ eights+40(FP)
-	JNE  again298
+	JNE  again299
 	VZEROUPPER
 	RET
 
@@ -10167,28 +10347,28 @@ TEXT ·copyRimAVX512(SB), NOSPLIT, $0-48
 	SHLQ  $0x02, DX
 	SHLQ  $0x02, R8
 	CMPQ  CX, $0x10
-	JG    wide302
-	MOVL  $0xffffffff, BX
-	BZHIL CX, BX, BX
-	KMOVW BX, K1
-
-row303:
-	VMOVUPS.Z (SI), K1, Z1
-	VMOVUPS   Z1, (DI)
-	ADDQ      DX, SI
-	ADDQ      R8, DI
-	DECQ      R9
-	JNE       row303
-	VZEROUPPER
-	RET
-
-wide302:
-	SUBQ  $0x10, CX
+	JG    wide303
 	MOVL  $0xffffffff, BX
 	BZHIL CX, BX, BX
 	KMOVW BX, K1
 
 row304:
+	VMOVUPS.Z (SI), K1, Z1
+	VMOVUPS   Z1, (DI)
+	ADDQ      DX, SI
+	ADDQ      R8, DI
+	DECQ      R9
+	JNE       row304
+	VZEROUPPER
+	RET
+
+wide303:
+	SUBQ  $0x10, CX
+	MOVL  $0xffffffff, BX
+	BZHIL CX, BX, BX
+	KMOVW BX, K1
+
+row305:
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
 	VMOVUPS   Z0, (DI)
@@ -10196,7 +10376,7 @@ row304:
 	ADDQ      DX, SI
 	ADDQ      R8, DI
 	DECQ      R9
-	JNE       row304
+	JNE       row305
 	VZEROUPPER
 	RET
 
@@ -10212,9 +10392,9 @@ TEXT ·columnsAVX512(SB), NOSPLIT, $0-48
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), R12
 
-wide306:
+wide307:
 	CMPQ   R8, $0x40
-	JL     next307
+	JL     next308
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -10227,9 +10407,9 @@ wide306:
 	MOVQ   CX, BX
 	MOVQ   R9, AX
 	SUBQ   $0x02, AX
-	JL     rest309
+	JL     rest310
 
-many308:
+many309:
 	VBROADCASTSS (BX), Z8
 	VFMADD231PS  (R10), Z8, Z0
 	VFMADD231PS  64(R10), Z8, Z1
@@ -10243,13 +10423,13 @@ many308:
 	LEAQ         (R10)(DX*2), R10
 	ADDQ         $0x08, BX
 	SUBQ         $0x02, AX
-	JGE          many308
+	JGE          many309
 
-rest309:
+rest310:
 	ADDQ $0x02, AX
-	JEQ  store311
+	JEQ  store312
 
-single310:
+single311:
 	VBROADCASTSS (BX), Z8
 	VFMADD231PS  (R10), Z8, Z0
 	VFMADD231PS  64(R10), Z8, Z1
@@ -10258,9 +10438,9 @@ single310:
 	ADDQ         DX, R10
 	ADDQ         $0x04, BX
 	DECQ         AX
-	JNE          single310
+	JNE          single311
 
-store311:
+store312:
 	VADDPS  Z4, Z0, Z0
 	VADDPS  Z5, Z1, Z1
 	VADDPS  Z6, Z2, Z2
@@ -10272,12 +10452,12 @@ store311:
 	ADDQ    $0x00000100, DI
 	ADDQ    $0x00000100, SI
 	SUBQ    $0x40, R8
-	JMP     wide306
+	JMP     wide307
 
-next307:
-wide312:
+next308:
+wide313:
 	CMPQ   R8, $0x20
-	JL     next313
+	JL     next314
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -10290,9 +10470,9 @@ wide312:
 	MOVQ   CX, BX
 	MOVQ   R9, AX
 	SUBQ   $0x04, AX
-	JL     rest315
+	JL     rest316
 
-many314:
+many315:
 	VBROADCASTSS (BX), Z8
 	VFMADD231PS  (R10), Z8, Z0
 	VFMADD231PS  64(R10), Z8, Z1
@@ -10308,22 +10488,22 @@ many314:
 	LEAQ         (R10)(DX*4), R10
 	ADDQ         $0x10, BX
 	SUBQ         $0x04, AX
-	JGE          many314
+	JGE          many315
 
-rest315:
+rest316:
 	ADDQ $0x04, AX
-	JEQ  store317
+	JEQ  store318
 
-single316:
+single317:
 	VBROADCASTSS (BX), Z8
 	VFMADD231PS  (R10), Z8, Z0
 	VFMADD231PS  64(R10), Z8, Z1
 	ADDQ         DX, R10
 	ADDQ         $0x04, BX
 	DECQ         AX
-	JNE          single316
+	JNE          single317
 
-store317:
+store318:
 	VADDPS  Z4, Z0, Z0
 	VADDPS  Z5, Z1, Z1
 	VADDPS  Z6, Z2, Z2
@@ -10335,12 +10515,12 @@ store317:
 	ADDQ    $0x00000080, DI
 	ADDQ    $0x00000080, SI
 	SUBQ    $0x20, R8
-	JMP     wide312
+	JMP     wide313
 
-next313:
-wide318:
+next314:
+wide319:
 	CMPQ   R8, $0x10
-	JL     next319
+	JL     next320
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -10353,9 +10533,9 @@ wide318:
 	MOVQ   CX, BX
 	MOVQ   R9, AX
 	SUBQ   $0x08, AX
-	JL     rest321
+	JL     rest322
 
-many320:
+many321:
 	LEAQ         (R10)(DX*4), R11
 	VBROADCASTSS (BX), Z8
 	VFMADD231PS  (R10), Z8, Z0
@@ -10376,21 +10556,21 @@ many320:
 	LEAQ         (R10)(DX*8), R10
 	ADDQ         $0x20, BX
 	SUBQ         $0x08, AX
-	JGE          many320
+	JGE          many321
 
-rest321:
+rest322:
 	ADDQ $0x08, AX
-	JEQ  store323
+	JEQ  store324
 
-single322:
+single323:
 	VBROADCASTSS (BX), Z8
 	VFMADD231PS  (R10), Z8, Z0
 	ADDQ         DX, R10
 	ADDQ         $0x04, BX
 	DECQ         AX
-	JNE          single322
+	JNE          single323
 
-store323:
+store324:
 	VADDPS  Z4, Z0, Z0
 	VADDPS  Z5, Z1, Z1
 	VADDPS  Z6, Z2, Z2
@@ -10402,11 +10582,11 @@ store323:
 	ADDQ    $0x00000040, DI
 	ADDQ    $0x00000040, SI
 	SUBQ    $0x10, R8
-	JMP     wide318
+	JMP     wide319
 
-next319:
+next320:
 	TESTQ  R8, R8
-	JEQ    done305
+	JEQ    done306
 	MOVQ   R8, AX
 	MOVL   $0xffffffff, R10
 	BZHIL  AX, R10, R10
@@ -10419,9 +10599,9 @@ next319:
 	MOVQ   CX, BX
 	MOVQ   R9, AX
 	SUBQ   $0x04, AX
-	JL     rest325
+	JL     rest326
 
-many324:
+many325:
 	VBROADCASTSS (BX), Z8
 	VMOVUPS.Z    (R10), K1, Z9
 	VFMADD231PS  Z9, Z8, Z0
@@ -10437,28 +10617,28 @@ many324:
 	LEAQ         (R10)(DX*4), R10
 	ADDQ         $0x10, BX
 	SUBQ         $0x04, AX
-	JGE          many324
+	JGE          many325
 
-rest325:
+rest326:
 	ADDQ $0x04, AX
-	JEQ  store327
+	JEQ  store328
 
-single326:
+single327:
 	VBROADCASTSS (BX), Z8
 	VMOVUPS.Z    (R10), K1, Z9
 	VFMADD231PS  Z9, Z8, Z0
 	ADDQ         DX, R10
 	ADDQ         $0x04, BX
 	DECQ         AX
-	JNE          single326
+	JNE          single327
 
-store327:
+store328:
 	VADDPS  Z2, Z0, Z0
 	VADDPS  Z3, Z1, Z1
 	VADDPS  Z1, Z0, Z0
 	VMOVUPS Z0, K1, (DI)
 
-done305:
+done306:
 	VZEROUPPER
 	RET
 
@@ -10476,7 +10656,7 @@ TEXT ·dotRowsF16AVX512(SB), NOSPLIT, $0-48
 	LEAQ (R9)(DX*1), R10
 	LEAQ (R10)(DX*1), R11
 
-four328:
+four329:
 	XORQ   AX, AX
 	MOVQ   R15, R8
 	VPXORD Z0, Z0, Z0
@@ -10488,9 +10668,9 @@ four328:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 	SUBQ   $0x20, R8
-	JL     one330
+	JL     one331
 
-two329:
+two330:
 	VMOVUPS     (CX)(AX*4), Z8
 	VMOVUPS     64(CX)(AX*4), Z9
 	VCVTPH2PS   (SI)(AX*2), Z10
@@ -10511,11 +10691,11 @@ two329:
 	VFMADD231PS Z10, Z9, Z7
 	ADDQ        $0x20, AX
 	SUBQ        $0x20, R8
-	JGE         two329
+	JGE         two330
 
-one330:
+one331:
 	ADDQ        $0x10, R8
-	JL          rest331
+	JL          rest332
 	VMOVUPS     (CX)(AX*4), Z8
 	VCVTPH2PS   (SI)(AX*2), Z10
 	VFMADD231PS Z10, Z8, Z0
@@ -10528,9 +10708,9 @@ one330:
 	ADDQ        $0x10, AX
 	SUBQ        $0x10, R8
 
-rest331:
+rest332:
 	ADDQ        $0x10, R8
-	JEQ         sum332
+	JEQ         sum333
 	MOVL        $0xffffffff, BX
 	BZHIL       R8, BX, BX
 	KMOVW       BX, K1
@@ -10548,7 +10728,7 @@ rest331:
 	VCVTPH2PS   Y10, Z10
 	VFMADD231PS Z10, Z8, Z6
 
-sum332:
+sum333:
 	VADDPS        Z1, Z0, Z0
 	VEXTRACTF64X4 $0x01, Z0, Y8
 	VADDPS        Y8, Y0, Y0
@@ -10573,7 +10753,7 @@ sum332:
 	LEAQ          (R10)(DX*4), R10
 	LEAQ          (R11)(DX*4), R11
 	DECQ          R13
-	JNE           four328
+	JNE           four329
 	VZEROUPPER
 	RET
 
@@ -10592,7 +10772,7 @@ TEXT ·axpyRowsF16AVX512(SB), NOSPLIT, $0-48
 	LEAQ (R13)(DX*1), BX
 	LEAQ (BX)(DX*1), R15
 
-again333:
+again334:
 	MOVQ         f+24(FP), CX
 	MOVQ         n+32(FP), R8
 	VBROADCASTSS (CX), Z0
@@ -10605,9 +10785,9 @@ again333:
 	VBROADCASTSS 28(CX), Z7
 	XORQ         AX, AX
 	SUBQ         $0x10, R8
-	JL           rest335
+	JL           rest336
 
-whole334:
+whole335:
 	VMOVUPS     (DI)(AX*4), Z8
 	VCVTPH2PS   (SI)(AX*2), Z9
 	VFMADD231PS Z9, Z0, Z8
@@ -10628,11 +10808,11 @@ whole334:
 	VMOVUPS     Z8, (DI)(AX*4)
 	ADDQ        $0x10, AX
 	SUBQ        $0x10, R8
-	JGE         whole334
+	JGE         whole335
 
-rest335:
+rest336:
 	ADDQ        $0x10, R8
-	JEQ         done336
+	JEQ         done337
 	MOVL        $0xffffffff, DX
 	BZHIL       R8, DX, DX
 	KMOVW       DX, K1
@@ -10663,7 +10843,7 @@ rest335:
 	VFMADD231PS Z9, Z7, Z8
 	VMOVUPS     Z8, K1, (DI)(AX*4)
 
-done336:
+done337:
 	MOVQ ld+16(FP), DX
 	SHLQ $0x01, DX
 	LEAQ (SI)(DX*8), SI
@@ -10676,7 +10856,7 @@ done336:
 	LEAQ (R15)(DX*8), R15
 	ADDQ $0x20, f+24(FP)
 	DECQ eights+40(FP)
-	JNE  again333
+	JNE  again334
 	VZEROUPPER
 	RET
 
@@ -10694,7 +10874,7 @@ TEXT ·dotRowsBF16AVX512(SB), NOSPLIT, $0-48
 	LEAQ (R9)(DX*1), R10
 	LEAQ (R10)(DX*1), R11
 
-four337:
+four338:
 	XORQ   AX, AX
 	MOVQ   R15, R8
 	VPXORD Z0, Z0, Z0
@@ -10706,9 +10886,9 @@ four337:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 	SUBQ   $0x20, R8
-	JL     one339
+	JL     one340
 
-two338:
+two339:
 	VMOVUPS     (CX)(AX*4), Z8
 	VMOVUPS     64(CX)(AX*4), Z9
 	VPMOVZXWD   (SI)(AX*2), Z10
@@ -10737,11 +10917,11 @@ two338:
 	VFMADD231PS Z10, Z9, Z7
 	ADDQ        $0x20, AX
 	SUBQ        $0x20, R8
-	JGE         two338
+	JGE         two339
 
-one339:
+one340:
 	ADDQ        $0x10, R8
-	JL          rest340
+	JL          rest341
 	VMOVUPS     (CX)(AX*4), Z8
 	VPMOVZXWD   (SI)(AX*2), Z10
 	VPSLLD      $0x10, Z10, Z10
@@ -10758,9 +10938,9 @@ one339:
 	ADDQ        $0x10, AX
 	SUBQ        $0x10, R8
 
-rest340:
+rest341:
 	ADDQ        $0x10, R8
-	JEQ         sum341
+	JEQ         sum342
 	MOVL        $0xffffffff, BX
 	BZHIL       R8, BX, BX
 	KMOVW       BX, K1
@@ -10782,7 +10962,7 @@ rest340:
 	VPSLLD      $0x10, Z10, Z10
 	VFMADD231PS Z10, Z8, Z6
 
-sum341:
+sum342:
 	VADDPS        Z1, Z0, Z0
 	VEXTRACTF64X4 $0x01, Z0, Y8
 	VADDPS        Y8, Y0, Y0
@@ -10807,7 +10987,7 @@ sum341:
 	LEAQ          (R10)(DX*4), R10
 	LEAQ          (R11)(DX*4), R11
 	DECQ          R13
-	JNE           four337
+	JNE           four338
 	VZEROUPPER
 	RET
 
@@ -10826,7 +11006,7 @@ TEXT ·axpyRowsBF16AVX512(SB), NOSPLIT, $0-48
 	LEAQ (R13)(DX*1), BX
 	LEAQ (BX)(DX*1), R15
 
-again342:
+again343:
 	MOVQ         f+24(FP), CX
 	MOVQ         n+32(FP), R8
 	VBROADCASTSS (CX), Z0
@@ -10839,9 +11019,9 @@ again342:
 	VBROADCASTSS 28(CX), Z7
 	XORQ         AX, AX
 	SUBQ         $0x10, R8
-	JL           rest344
+	JL           rest345
 
-whole343:
+whole344:
 	VMOVUPS     (DI)(AX*4), Z8
 	VPMOVZXWD   (SI)(AX*2), Z9
 	VPSLLD      $0x10, Z9, Z9
@@ -10870,11 +11050,11 @@ whole343:
 	VMOVUPS     Z8, (DI)(AX*4)
 	ADDQ        $0x10, AX
 	SUBQ        $0x10, R8
-	JGE         whole343
+	JGE         whole344
 
-rest344:
+rest345:
 	ADDQ        $0x10, R8
-	JEQ         done345
+	JEQ         done346
 	MOVL        $0xffffffff, DX
 	BZHIL       R8, DX, DX
 	KMOVW       DX, K1
@@ -10913,7 +11093,7 @@ rest344:
 	VFMADD231PS Z9, Z7, Z8
 	VMOVUPS     Z8, K1, (DI)(AX*4)
 
-done345:
+done346:
 	MOVQ ld+16(FP), DX
 	SHLQ $0x01, DX
 	LEAQ (SI)(DX*8), SI
@@ -10926,6 +11106,6 @@ done345:
 	LEAQ (R15)(DX*8), R15
 	ADDQ $0x20, f+24(FP)
 	DECQ eights+40(FP)
-	JNE  again342
+	JNE  again343
 	VZEROUPPER
 	RET

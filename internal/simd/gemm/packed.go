@@ -159,19 +159,30 @@ func (s *shape) tiles(t *Tile, a []float32, lane int, b, c []float32, m, n int, 
 		return
 	}
 	for j := 0; j < n; j += s.nr {
-		if next := (j + s.nr) * t.K; next < len(b) { // fetched meanwhile
-			t.Ahead, t.AheadEnd = &b[next], &b[min(next+s.nr*t.K, len(b))-1]
+		next := (j + s.nr) * t.K // the next panel of B is fetched meanwhile
+		ahead := func(tiles int) {
+			t.Ahead, t.AheadEnd = nil, nil
+			end := min(next+s.nr*t.K, len(b))
+			if at := next + tiles*(t.K/tileSteps)*lineLen; at < end {
+				t.Ahead, t.AheadEnd = &b[at], &b[end-1]
+			}
 		}
 		if tall > 0 {
+			ahead(0)
 			put(0, tall, height+1, j)
-			t.Ahead, t.AheadEnd = nil, nil
 		}
 		if tall < count {
+			ahead(tall)
 			put(tall, count-tall, height, j)
 		}
-		t.Ahead, t.AheadEnd = nil, nil
 	}
 }
+
+// Tiles of packed panels ask for a line of memory that is needed soon every tileSteps steps.
+const (
+	tileSteps = 4
+	lineLen   = 64 / 4
+)
 
 // merge adds a tile that was computed on spare memory, rows ld apart, to C.
 func (t *Tile) merge(from []float32, ld int) {

@@ -156,7 +156,7 @@ func (g *gemmGen) loop(rows, vectors int, apart bool) {
 		}
 	}
 	loop, done := g.label("loop"), g.label("few")
-	if !apart && rows >= g.mr-1 && vectors == g.vectors && g.lanes > 4 {
+	if !apart && rows >= g.mr*6/7 && vectors == g.vectors && g.lanes > 4 {
 		// The panels of large products: four steps at a time, A fetched to L1 before its use, and a line of the next panel of B to L2.
 		four := g.label("four")
 		g.c.MOVQ(rK, rLeft)

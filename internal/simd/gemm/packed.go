@@ -100,7 +100,7 @@ func (pl *Plan) multiply(i, lo, hi int, o *Operands, scratch []float32, stop *at
 // it meets few columns or lies in L2, unless its rows share sets of L1 there.
 func (pl *Plan) asIs(cols int) bool {
 	few := cols <= 2*pl.s.nr
-	near := pl.M*pl.AM <= machine.l2/8 && pl.AM%1024 != 0
+	near := pl.M*pl.AM <= machine.l2/16 && pl.AM%1024 != 0
 	return few && pl.AM == 1 || pl.AK == 1 && (few || near)
 }
 

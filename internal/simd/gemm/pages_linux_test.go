@@ -117,6 +117,7 @@ func TestWindowsAtEnd(t *testing.T) {
 	tiers(t, func(t *testing.T) {
 		r := random(t)
 		x, y, w := fenced(t, 1<<14), fenced(t, 1<<14), fenced(t, 1<<10)
+		copy(x, small(r, len(x)))
 		for range 1000 {
 			n, rows, stride := 1+r.IntN(70), 1+r.IntN(9), 1+r.IntN(3)
 			xstep := n*stride + r.IntN(5)
@@ -126,6 +127,23 @@ func TestWindowsAtEnd(t *testing.T) {
 				offsets[size-1] = int32(r.IntN(9))
 				from := len(x) - ((rows-1)*stride+size-1)*xstep - int(offsets[size-1]) - n
 				Filter(y[len(y)-rows*n:], x[from:], w[len(w)-size*size:], offsets, n, rows, n, xstep, stride)
+			}
+			s, gap := active(), r.IntN(5)
+			cols := s.lanes + 1 + r.IntN(s.lanes)
+			first := 1 + r.IntN(cols-1)
+			at := r.IntN(9)
+			from, to := x[len(x)-at-gap-cols:], y[len(y)-4*s.lanes:]
+			if !s.gatherTwo(to, from, []int32{0, int32(at)}, first, gap, cols) {
+				continue
+			}
+			for i, got := range to {
+				tap, j, want := i/(2*s.lanes), i%(2*s.lanes), float32(0)
+				if j < first {
+					want = from[tap*at+j]
+				} else if j < cols {
+					want = from[tap*at+gap+j]
+				}
+				require.Equal(t, want, got, "tap %d, lane %d of %d, %d of them and %d further", tap, j, cols, first, gap)
 			}
 		}
 	})

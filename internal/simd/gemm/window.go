@@ -205,6 +205,10 @@ func (w *Windows) vectors(c, a, x []float32, n, lo, hi int) {
 // gather packs the panel of columns j to j+n for some steps. It takes 4 to 9 % of a convolution, by loads that straddle lines of L1 and
 // by stores.
 func (w *Windows) gather(dst, x []float32, offsets []int32, j, n int) {
+	if at := j % w.Width; at+n > w.Width && at+n <= 2*w.Width &&
+		w.s.gatherTwo(dst, x[j/w.Width*w.Step+at:], offsets, w.Width-at, w.Step-w.Width, n) {
+		return
+	}
 	width := roundUp(n, w.s.lanes)
 	if n < width {
 		clear(dst[:width*len(offsets)])

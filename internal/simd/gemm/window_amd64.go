@@ -17,6 +17,17 @@ func (s *shape) gather(dst, x []float32, offsets []int32, width, n int) {
 	}
 }
 
+// gatherTwo packs a panel of n columns, more than a vector, of which those from first on are of the next line, gap elements further; it
+// reports whether the tier has it.
+func (s *shape) gatherTwo(dst, x []float32, offsets []int32, first, gap, n int) bool {
+	if s.tier != kernels.AVX512 || n <= s.lanes {
+		return false
+	}
+	_ = dst[len(offsets)*2*s.lanes-1] // offsets are the caller's to get right
+	gatherTwoAVX512(&dst[0], &x[0], &offsets[0], len(offsets), first, gap, n)
+	return true
+}
+
 func taps(y, x, w []float32, offsets []int32, n, rows, ystep, xstep int) {
 	k := len(offsets)
 	tier := kernels.Active()

@@ -4094,6 +4094,61 @@ end:
 	VZEROUPPER
 	RET
 
+// func gatherTwoAVX512(dst *float32, x *float32, offsets *int32, k int, first int, gap int, n int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·gatherTwoAVX512(SB), $0-56
+	MOVQ  dst+0(FP), AX
+	MOVQ  x+8(FP), CX
+	MOVQ  offsets+16(FP), DX
+	MOVQ  k+24(FP), BX
+	MOVQ  first+32(FP), SI
+	MOVQ  gap+40(FP), DI
+	MOVQ  n+48(FP), R8
+	LEAQ  (CX)(DI*4), DI
+	MOVL  $0xffffffff, R9
+	BZHIL SI, R9, R10
+	BZHIL R8, R9, R8
+	XORL  R10, R8
+	KMOVW R10, K1
+	SHRL  $0x10, R10
+	KMOVW R10, K2
+	SHRL  $0x10, R10
+	KMOVW R8, K3
+	SHRL  $0x10, R8
+	KMOVW R8, K4
+	SHRL  $0x10, R8
+	CMPQ  SI, $0x00000010
+	JG    late
+
+split0:
+	MOVLQSX   (DX), SI
+	VMOVUPS.Z (CX)(SI*4), K1, Z0
+	VMOVUPS   (DI)(SI*4), K3, Z0
+	VMOVUPS   Z0, (AX)
+	VMOVUPS.Z 64(DI)(SI*4), K4, Z0
+	VMOVUPS   Z0, 64(AX)
+	ADDQ      $0x04, DX
+	SUBQ      $-128, AX
+	DECQ      BX
+	JNZ       split0
+	VZEROUPPER
+	RET
+
+late:
+split1:
+	MOVLQSX   (DX), SI
+	VMOVUPS   (CX)(SI*4), Z0
+	VMOVUPS   Z0, (AX)
+	VMOVUPS.Z 64(CX)(SI*4), K2, Z0
+	VMOVUPS   64(DI)(SI*4), K4, Z0
+	VMOVUPS   Z0, 64(AX)
+	ADDQ      $0x04, DX
+	SUBQ      $-128, AX
+	DECQ      BX
+	JNZ       split1
+	VZEROUPPER
+	RET
+
 // func tapsAVX512(y *float32, x *float32, w *float32, offsets *int32, k int, n int, rows int, ystep int, xstep int)
 // Requires: AVX, AVX512F, CMOV, FMA3
 TEXT ·tapsAVX512(SB), $0-72

@@ -6,6 +6,8 @@ func (s *shape) gather(dst, x []float32, offsets []int32, width, n int) {
 	gatherGo(dst, x, offsets, width, n)
 }
 
+func (*shape) gatherTwo(_, _ []float32, _ []int32, _, _, _ int) bool { return false }
+
 func taps(y, x, w []float32, offsets []int32, n, rows, ystep, xstep int) {
 	if len(offsets) == 0 || kernels.Active() == kernels.Scalar {
 		tapsGo(y, x, w, offsets, n, rows, ystep, xstep)

@@ -8,6 +8,8 @@ func (s *shape) gather(dst, x []float32, offsets []int32, width, n int) {
 	gatherGo(dst, x, offsets, width, n)
 }
 
+func (*shape) gatherTwo(_, _ []float32, _ []int32, _, _, _ int) bool { return false }
+
 // taps goes row by row of the operand, with the kernel of the tier.
 func taps(y, x, w []float32, offsets []int32, n, rows, ystep, xstep int) {
 	for r := range rows {

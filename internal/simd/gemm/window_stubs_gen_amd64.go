@@ -72,6 +72,11 @@ func filter7AVX2(y *float32, x *float32, w *float32, offsets *int32, n int, rows
 //go:noescape
 func gatherAVX512(dst *float32, x *float32, offsets *int32, k int, width int, n int)
 
+// gatherTwoAVX512 sets dst[32*p+j] = x[offsets[p]+j] for p < k and j < first, x[offsets[p]+gap+j] for first ≤ j < n, and 0 for n ≤ j < 32; n is more than 16.
+//
+//go:noescape
+func gatherTwoAVX512(dst *float32, x *float32, offsets *int32, k int, first int, gap int, n int)
+
 // tapsAVX512 sets y[j] to the sum of w[p]·x[offsets[p]+j] over p < k, for j < n, in every row: rows are ystep and xstep apart.
 //
 //go:noescape

@@ -24,6 +24,9 @@ func windowFiles() (map[string][]byte, error) {
 		{c, "AVX512", []int{16, 8, 4, 2, 1}},
 	} {
 		t.gather()
+		if t.name == "AVX512" {
+			t.gatherTwo()
+		}
 		t.taps()
 		t.spreads()
 		if t.name != "SSE" {
@@ -111,6 +114,61 @@ func (t *windowTier) gather() {
 	}
 	t.c.Label("end")
 	t.end()
+}
+
+// gatherTwo reads each vector of a panel from the lines that it is of, so that none is stored twice or straddles lines of L1.
+func (t *windowTier) gatherTwo() {
+	t.begin("gatherTwo", "func(dst, x *float32, offsets *int32, k, first, gap, n int)",
+		"sets dst[32*p+j] = x[offsets[p]+j] for p < k and j < first, x[offsets[p]+gap+j] for first ≤ j < n, and 0 for n ≤ j < 32; n is more than 16.")
+	dst, x, offsets := t.argument("dst"), t.argument("x"), t.argument("offsets")
+	k, first, gap, n := t.argument("k"), t.argument("first"), t.argument("gap"), t.argument("n")
+	y := t.GP64()
+	t.LEAQ(operand.Mem{Base: x, Index: gap, Scale: 4}, y)
+	ones, low, high := t.GP32(), t.GP32(), t.GP32()
+	t.MOVL(operand.U32(0xffffffff), ones)
+	t.BZHIL(first.As32(), ones, low)
+	t.BZHIL(n.As32(), ones, high)
+	t.XORL(low, high)
+	var masks [2][2]reg.OpmaskVirtual // by line and vector
+	for line, m := range []reg.GPVirtual{low, high} {
+		for vector := range masks[line] {
+			masks[line][vector] = t.K()
+			t.KMOVW(m, masks[line][vector])
+			t.SHRL(operand.U8(16), m)
+		}
+	}
+	t.CMPQ(first, operand.U32(16))
+	t.JG(operand.LabelRef("late"))
+	for _, split := range []int{0, 1} {
+		loop := fmt.Sprintf("split%d", split)
+		t.Label(loop)
+		at := t.GP64()
+		t.MOVLQSX(operand.Mem{Base: offsets}, at)
+		for vector := range 2 {
+			v := t.ZMM()
+			from := func(line int) operand.Mem {
+				return operand.Mem{Base: []reg.Register{x, y}[line], Index: at, Scale: 4, Disp: 64 * vector}
+			}
+			switch {
+			case vector == split:
+				t.VMOVUPS_Z(from(0), masks[0][vector], v)
+				t.VMOVUPS(from(1), masks[1][vector], v)
+			case vector == 0:
+				t.VMOVUPS(from(0), v)
+			default:
+				t.VMOVUPS_Z(from(1), masks[1][vector], v)
+			}
+			t.VMOVUPS(v, operand.Mem{Base: dst, Disp: 64 * vector})
+		}
+		t.ADDQ(operand.U8(4), offsets)
+		t.SUBQ(operand.I8(-128), dst)
+		t.DECQ(k)
+		t.JNZ(operand.LabelRef(loop))
+		t.end()
+		if split == 0 {
+			t.Label("late")
+		}
+	}
 }
 
 // taps keeps up to four vectors of sums in registers. Where elements do not fill them the last two overlap, and compute some twice.

@@ -122,51 +122,51 @@ func (t *windowTier) gatherTwo() {
 		"sets dst[32*p+j] = x[offsets[p]+j] for p < k and j < first, x[offsets[p]+gap+j] for first ≤ j < n, and 0 for n ≤ j < 32; n is more than 16.")
 	dst, x, offsets := t.argument("dst"), t.argument("x"), t.argument("offsets")
 	k, first, gap, n := t.argument("k"), t.argument("first"), t.argument("gap"), t.argument("n")
-	y := t.GP64()
-	t.LEAQ(operand.Mem{Base: x, Index: gap, Scale: 4}, y)
-	ones, low, high := t.GP32(), t.GP32(), t.GP32()
-	t.MOVL(operand.U32(0xffffffff), ones)
-	t.BZHIL(first.As32(), ones, low)
-	t.BZHIL(n.As32(), ones, high)
-	t.XORL(low, high)
+	y := t.c.GP64()
+	t.c.LEAQ(operand.Mem{Base: x, Index: gap, Scale: 4}, y)
+	ones, low, high := t.c.GP32(), t.c.GP32(), t.c.GP32()
+	t.c.MOVL(operand.U32(0xffffffff), ones)
+	t.c.BZHIL(first.As32(), ones, low)
+	t.c.BZHIL(n.As32(), ones, high)
+	t.c.XORL(low, high)
 	var masks [2][2]reg.OpmaskVirtual // by line and vector
 	for line, m := range []reg.GPVirtual{low, high} {
 		for vector := range masks[line] {
-			masks[line][vector] = t.K()
-			t.KMOVW(m, masks[line][vector])
-			t.SHRL(operand.U8(16), m)
+			masks[line][vector] = t.c.K()
+			t.c.KMOVW(m, masks[line][vector])
+			t.c.SHRL(operand.U8(16), m)
 		}
 	}
-	t.CMPQ(first, operand.U32(16))
-	t.JG(operand.LabelRef("late"))
+	t.c.CMPQ(first, operand.U32(16))
+	t.c.JG(operand.LabelRef("late"))
 	for _, split := range []int{0, 1} {
 		loop := fmt.Sprintf("split%d", split)
-		t.Label(loop)
-		at := t.GP64()
-		t.MOVLQSX(operand.Mem{Base: offsets}, at)
+		t.c.Label(loop)
+		at := t.c.GP64()
+		t.c.MOVLQSX(operand.Mem{Base: offsets}, at)
 		for vector := range 2 {
-			v := t.ZMM()
+			v := t.c.ZMM()
 			from := func(line int) operand.Mem {
 				return operand.Mem{Base: []reg.Register{x, y}[line], Index: at, Scale: 4, Disp: 64 * vector}
 			}
 			switch {
 			case vector == split:
-				t.VMOVUPS_Z(from(0), masks[0][vector], v)
-				t.VMOVUPS(from(1), masks[1][vector], v)
+				t.c.VMOVUPS_Z(from(0), masks[0][vector], v)
+				t.c.VMOVUPS(from(1), masks[1][vector], v)
 			case vector == 0:
-				t.VMOVUPS(from(0), v)
+				t.c.VMOVUPS(from(0), v)
 			default:
-				t.VMOVUPS_Z(from(1), masks[1][vector], v)
+				t.c.VMOVUPS_Z(from(1), masks[1][vector], v)
 			}
-			t.VMOVUPS(v, operand.Mem{Base: dst, Disp: 64 * vector})
+			t.c.VMOVUPS(v, operand.Mem{Base: dst, Disp: 64 * vector})
 		}
-		t.ADDQ(operand.U8(4), offsets)
-		t.SUBQ(operand.I8(-128), dst)
-		t.DECQ(k)
-		t.JNZ(operand.LabelRef(loop))
+		t.c.ADDQ(operand.U8(4), offsets)
+		t.c.SUBQ(operand.I8(-128), dst)
+		t.c.DECQ(k)
+		t.c.JNZ(operand.LabelRef(loop))
 		t.end()
 		if split == 0 {
-			t.Label("late")
+			t.c.Label("late")
 		}
 	}
 }

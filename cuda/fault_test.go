@@ -407,7 +407,7 @@ func TestEveryCallOfALifeFails(t *testing.T) {
 			step *= 4 // others by each seed
 		}
 		if testing.Short() {
-			step = 20 // of some 340 calls
+			step = 40 // of some 340 calls
 		}
 		calls, errs := failEach(t, &nth{about: func(string) bool { return true }, with: code}, step, everything)
 		t.Logf("%v: %d calls, %d errors", code, calls, errs)

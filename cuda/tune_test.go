@@ -55,6 +55,9 @@ func choice(t *testing.T, d *Device) compute.Choice {
 }
 
 func TestTune(t *testing.T) {
+	if testing.Short() { // for the race detector: what it measures, it measures one after the other
+		t.Skip("tuning runs without -short")
+	}
 	dir, m := t.TempDir(), newMachine(t, softgpu.Config{})
 	d := onMachine(t, m, dir)
 	first := choice(t, d)

@@ -189,7 +189,7 @@ func x0(g *dist.Group, r, i int) float32 {
 func TestLocalMany(t *testing.T) {
 	n := 100_000
 	if testing.Short() {
-		n = 10_000
+		n = 2000
 	}
 	groups, err := dist.Local(nil, nil)
 	require.NoError(t, err)

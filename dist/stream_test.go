@@ -135,6 +135,9 @@ func resultsOf(list []*batch.Result) string {
 // TestStreams has collectives be on streams of software GPUs, and from the third run on in graphs.
 func TestStreams(t *testing.T) {
 	for _, size := range []int{2, 3} {
+		if testing.Short() && size != 2 { // with the race detector
+			continue
+		}
 		devices, worlds := gpus(t, size)
 		for _, c := range streamed {
 			require.NoError(t, members(worlds, func(w *dist.World) error {

@@ -51,7 +51,7 @@ check: ## what to run between edits, in under three minutes: format, vet, builds
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "not formatted, run gofmt -w:" $$unformatted; exit 1; fi
 	$(GO) vet ./...
 	CGO_ENABLED=0 GOOS=windows $(GO) build ./...
-	CGO_ENABLED=0 GOOS=js GOARCH=wasm $(GO) build $(TRIM) ./...
+	CGO_ENABLED=0 GOOS=js GOARCH=wasm $(GO) build $(WASM) ./...
 	WAVELANE_SAMPLE=64 $(TEST) -short -skip '$(SLOW)' $$($(GO) list ./... | grep -v $(ELSEWHERE))
 	cd internal/conformance && WAVELANE_SAMPLE=256 $(TEST) -short -run '^(TestCPU|TestCUDASoftware)$$'
 
@@ -96,15 +96,16 @@ lint: ## gofmt and go vet
 	$(GO) list -tags hardware -f '$(FILES)' ./... | sort | comm -23 - $$here | cut -d' ' -f1 | xargs -t $(GO) vet -tags hardware; rm $$here
 	@set -e; for m in $(MODULES); do echo "go vet in $$m"; (cd $$m && $(GO) vet ./...); done
 
-# Without paths what is compiled for js/wasm serves the packed program too.
 TRIM := -trimpath
+# As the package wasm compiles the packed program, so that either finds what the other has compiled.
+WASM := $(TRIM) -gcflags=fmt=-l -gcflags=github.com/wavelane/wavelane/internal/wgslkernels=-l
 # Of the programs one is linked; the others are where they are tested.
 BUILT := {{if or (ne .Name "main") (eq .ImportPath "github.com/wavelane/wavelane/cmd/wavelane")}}{{.ImportPath}}{{end}}
 cross: ## build and vet without cgo
 	@set -e; here=$$(mktemp); $(GO) list -f '$(FILES)' ./... | sort > $$here; \
 	export CGO_ENABLED=0; for p in $(PLATFORMS); do \
 		echo "CGO_ENABLED=0 $$p"; export GOOS=$${p%/*} GOARCH=$${p#*/}; \
-		case $$p in js/*) trim=$(TRIM);; *) trim=; esac; \
+		case $$p in js/*) trim="$(WASM)";; *) trim=; esac; \
 		$(GO) build $$trim $$($(GO) list -f '$(BUILT)' ./...); \
 		$(GO) vet $$trim $$($(GO) list -f '$(FILES)' ./... | sort | comm -23 - $$here | cut -d' ' -f1); \
 	done; rm $$here
@@ -218,9 +219,9 @@ ifneq ($(HOSTARCH),arm64)
 endif
 
 node:
-	CGO_ENABLED=0 GOOS=js GOARCH=wasm $(TEST) -vet=all $(TRIM) -short -exec "$(WASM_EXEC)" $(PORTABLE)
+	CGO_ENABLED=0 GOOS=js GOARCH=wasm $(TEST) -vet=all $(WASM) -short -exec "$(WASM_EXEC)" $(PORTABLE)
 	@# What else consists of other files there.
-	CGO_ENABLED=0 GOOS=js GOARCH=wasm $(GO) vet $(TRIM) ./gpu ./gpu/internal/webgpu ./internal/conformance ./wasm/bridge ./internal/device ./internal/mapped ./internal/route ./internal/tune ./onnx/internal/exec
+	CGO_ENABLED=0 GOOS=js GOARCH=wasm $(GO) vet $(WASM) ./gpu ./gpu/internal/webgpu ./internal/conformance ./wasm/bridge ./internal/device ./internal/mapped ./internal/route ./internal/tune ./onnx/internal/exec
 
 # The CPU device's tests run under Node.js; here it is in its place beside WebGPU. Chromium brings a software GPU along.
 browser: export GOOS := js
@@ -229,10 +230,10 @@ browser: export CGO_ENABLED := 0
 browser: export WAVELANE_SAMPLE := $(BROWSER_SAMPLE)
 browser: # in a headless Chromium, in a page and in a worker
 	cd internal/browser && GOOS= GOARCH= $(GO) build -o $(CURDIR)/out/gobrowser ./cmd/gobrowser
-	cd internal/conformance && $(TEST) $(TRIM) -short -exec $(CURDIR)/out/gobrowser -run '^(TestWebGPU|TestWebGPUExtensions|TestCPU)$$'
-	cd internal/conformance && DAWN=backend=null WAVELANE_FEATURES="shader-f16 subgroups" $(TEST) $(TRIM) -exec "$(DAWN)" -run '^TestExtensionsCompile$$'
-	$(TEST) $(TRIM) -exec $(CURDIR)/out/gobrowser ./gpu
-	$(TEST) $(TRIM) -exec "$(CURDIR)/out/gobrowser -worker" -run '^(TestOpenInBrowser|TestKernelRuns|TestInterop|TestLost)$$' . ./gpu
+	cd internal/conformance && $(TEST) $(WASM) -short -exec $(CURDIR)/out/gobrowser -run '^(TestWebGPU|TestWebGPUExtensions|TestCPU)$$'
+	cd internal/conformance && DAWN=backend=null WAVELANE_FEATURES="shader-f16 subgroups" $(TEST) $(WASM) -exec "$(DAWN)" -run '^TestExtensionsCompile$$'
+	$(TEST) $(WASM) -exec $(CURDIR)/out/gobrowser ./gpu
+	$(TEST) $(WASM) -exec "$(CURDIR)/out/gobrowser -worker" -run '^(TestOpenInBrowser|TestKernelRuns|TestInterop|TestLost)$$' . ./gpu
 
 dawn: export GOOS := js
 dawn: export GOARCH := wasm

@@ -34,7 +34,7 @@ again1:
 	// 1 rows of 1 vectors
 	XORPS      X0, X0
 	CMPQ       R12, $0x40
-	JL         short7
+	JLE        short7
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -99,7 +99,7 @@ rows6:
 	XORPS      X0, X0
 	XORPS      X1, X1
 	CMPQ       R12, $0x40
-	JL         short16
+	JLE        short16
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -184,7 +184,7 @@ rows5:
 	XORPS      X1, X1
 	XORPS      X2, X2
 	CMPQ       R12, $0x40
-	JL         short26
+	JLE        short26
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -283,7 +283,7 @@ rows25:
 	XORPS      X2, X2
 	XORPS      X3, X3
 	CMPQ       R12, $0x40
-	JL         short35
+	JLE        short35
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -401,7 +401,7 @@ wider4:
 	XORPS      X0, X0
 	XORPS      X1, X1
 	CMPQ       R12, $0x40
-	JL         short46
+	JLE        short46
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -481,7 +481,7 @@ rows45:
 	XORPS      X2, X2
 	XORPS      X3, X3
 	CMPQ       R12, $0x40
-	JL         short55
+	JLE        short55
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -593,7 +593,7 @@ rows44:
 	XORPS      X4, X4
 	XORPS      X5, X5
 	CMPQ       R12, $0x40
-	JL         short65
+	JLE        short65
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -731,7 +731,7 @@ rows64:
 	XORPS      X6, X6
 	XORPS      X7, X7
 	CMPQ       R12, $0x40
-	JL         short74
+	JLE        short74
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -1401,7 +1401,7 @@ again1:
 	// 1 rows of 1 vectors
 	VXORPS     Y0, Y0, Y0
 	CMPQ       R12, $0x40
-	JL         short8
+	JLE        short8
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -1478,7 +1478,7 @@ rows7:
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
 	CMPQ       R12, $0x40
-	JL         short19
+	JLE        short19
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -1569,7 +1569,7 @@ rows6:
 	VXORPS     Y1, Y1, Y1
 	VXORPS     Y2, Y2, Y2
 	CMPQ       R12, $0x40
-	JL         short30
+	JLE        short30
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -1679,7 +1679,7 @@ rows5:
 	VXORPS     Y2, Y2, Y2
 	VXORPS     Y3, Y3, Y3
 	CMPQ       R12, $0x40
-	JL         short43
+	JLE        short43
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -1798,7 +1798,7 @@ rows42:
 	VXORPS     Y3, Y3, Y3
 	VXORPS     Y4, Y4, Y4
 	CMPQ       R12, $0x40
-	JL         short54
+	JLE        short54
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -1935,7 +1935,7 @@ rows41:
 	VXORPS     Y4, Y4, Y4
 	VXORPS     Y5, Y5, Y5
 	CMPQ       R12, $0x40
-	JL         short65
+	JLE        short65
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -2092,7 +2092,7 @@ wider4:
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
 	CMPQ       R12, $0x40
-	JL         short79
+	JLE        short79
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -2180,7 +2180,7 @@ rows78:
 	VXORPS     Y2, Y2, Y2
 	VXORPS     Y3, Y3, Y3
 	CMPQ       R12, $0x40
-	JL         short90
+	JLE        short90
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -2290,7 +2290,7 @@ rows77:
 	VXORPS     Y4, Y4, Y4
 	VXORPS     Y5, Y5, Y5
 	CMPQ       R12, $0x40
-	JL         short101
+	JLE        short101
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -2427,7 +2427,7 @@ rows76:
 	VXORPS     Y6, Y6, Y6
 	VXORPS     Y7, Y7, Y7
 	CMPQ       R12, $0x40
-	JL         short114
+	JLE        short114
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -2581,7 +2581,7 @@ rows113:
 	VXORPS     Y8, Y8, Y8
 	VXORPS     Y9, Y9, Y9
 	CMPQ       R12, $0x40
-	JL         short125
+	JLE        short125
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -2856,7 +2856,7 @@ rows112:
 	VXORPS     Y10, Y10, Y10
 	VXORPS     Y11, Y11, Y11
 	CMPQ       R12, $0x40
-	JL         short137
+	JLE        short137
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -4508,7 +4508,7 @@ again1:
 	// 1 rows of 1 vectors
 	VPXORD     Z0, Z0, Z0
 	CMPQ       R12, $0x40
-	JL         short9
+	JLE        short9
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -4569,7 +4569,7 @@ rows8:
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	CMPQ       R12, $0x40
-	JL         short18
+	JLE        short18
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -4644,7 +4644,7 @@ rows7:
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
 	CMPQ       R12, $0x40
-	JL         short28
+	JLE        short28
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -4727,7 +4727,7 @@ rows27:
 	VPXORD     Z2, Z2, Z2
 	VPXORD     Z3, Z3, Z3
 	CMPQ       R12, $0x40
-	JL         short37
+	JLE        short37
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -4826,7 +4826,7 @@ rows6:
 	VPXORD     Z3, Z3, Z3
 	VPXORD     Z4, Z4, Z4
 	CMPQ       R12, $0x40
-	JL         short48
+	JLE        short48
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -4933,7 +4933,7 @@ rows47:
 	VPXORD     Z4, Z4, Z4
 	VPXORD     Z5, Z5, Z5
 	CMPQ       R12, $0x40
-	JL         short57
+	JLE        short57
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -5055,7 +5055,7 @@ rows46:
 	VPXORD     Z5, Z5, Z5
 	VPXORD     Z6, Z6, Z6
 	CMPQ       R12, $0x40
-	JL         short66
+	JLE        short66
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -5195,7 +5195,7 @@ rows5:
 	VPXORD     Z6, Z6, Z6
 	VPXORD     Z7, Z7, Z7
 	CMPQ       R12, $0x40
-	JL         short78
+	JLE        short78
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -5339,7 +5339,7 @@ rows77:
 	VPXORD     Z7, Z7, Z7
 	VPXORD     Z8, Z8, Z8
 	CMPQ       R12, $0x40
-	JL         short87
+	JLE        short87
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -5499,7 +5499,7 @@ rows76:
 	VPXORD     Z8, Z8, Z8
 	VPXORD     Z9, Z9, Z9
 	CMPQ       R12, $0x40
-	JL         short97
+	JLE        short97
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -5667,7 +5667,7 @@ rows96:
 	VPXORD     Z9, Z9, Z9
 	VPXORD     Z10, Z10, Z10
 	CMPQ       R12, $0x40
-	JL         short106
+	JLE        short106
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -5854,7 +5854,7 @@ rows75:
 	VPXORD     Z10, Z10, Z10
 	VPXORD     Z11, Z11, Z11
 	CMPQ       R12, $0x40
-	JL         short117
+	JLE        short117
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -6047,7 +6047,7 @@ rows116:
 	VPXORD     Z11, Z11, Z11
 	VPXORD     Z12, Z12, Z12
 	CMPQ       R12, $0x40
-	JL         short126
+	JLE        short126
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -6253,7 +6253,7 @@ rows115:
 	VPXORD     Z12, Z12, Z12
 	VPXORD     Z13, Z13, Z13
 	CMPQ       R12, $0x40
-	JL         short135
+	JLE        short135
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -6466,7 +6466,7 @@ wider4:
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	CMPQ       R12, $0x40
-	JL         short148
+	JLE        short148
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -6537,7 +6537,7 @@ rows147:
 	VPXORD     Z2, Z2, Z2
 	VPXORD     Z3, Z3, Z3
 	CMPQ       R12, $0x40
-	JL         short157
+	JLE        short157
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -6629,7 +6629,7 @@ rows146:
 	VPXORD     Z4, Z4, Z4
 	VPXORD     Z5, Z5, Z5
 	CMPQ       R12, $0x40
-	JL         short167
+	JLE        short167
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -6736,7 +6736,7 @@ rows166:
 	VPXORD     Z6, Z6, Z6
 	VPXORD     Z7, Z7, Z7
 	CMPQ       R12, $0x40
-	JL         short176
+	JLE        short176
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -6866,7 +6866,7 @@ rows145:
 	VPXORD     Z8, Z8, Z8
 	VPXORD     Z9, Z9, Z9
 	CMPQ       R12, $0x40
-	JL         short187
+	JLE        short187
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -7011,7 +7011,7 @@ rows186:
 	VPXORD     Z10, Z10, Z10
 	VPXORD     Z11, Z11, Z11
 	CMPQ       R12, $0x40
-	JL         short196
+	JLE        short196
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -7178,7 +7178,7 @@ rows185:
 	VPXORD     Z12, Z12, Z12
 	VPXORD     Z13, Z13, Z13
 	CMPQ       R12, $0x40
-	JL         short205
+	JLE        short205
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -7370,7 +7370,7 @@ rows144:
 	VPXORD     Z14, Z14, Z14
 	VPXORD     Z15, Z15, Z15
 	CMPQ       R12, $0x40
-	JL         short217
+	JLE        short217
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -7573,7 +7573,7 @@ rows216:
 	VPXORD     Z16, Z16, Z16
 	VPXORD     Z17, Z17, Z17
 	CMPQ       R12, $0x40
-	JL         short226
+	JLE        short226
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -7799,7 +7799,7 @@ rows215:
 	VPXORD     Z18, Z18, Z18
 	VPXORD     Z19, Z19, Z19
 	CMPQ       R12, $0x40
-	JL         short236
+	JLE        short236
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -8040,7 +8040,7 @@ rows235:
 	VPXORD     Z20, Z20, Z20
 	VPXORD     Z21, Z21, Z21
 	CMPQ       R12, $0x40
-	JL         short245
+	JLE        short245
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -8307,7 +8307,7 @@ rows214:
 	VPXORD     Z22, Z22, Z22
 	VPXORD     Z23, Z23, Z23
 	CMPQ       R12, $0x40
-	JL         short256
+	JLE        short256
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -8767,7 +8767,7 @@ rows255:
 	VPXORD     Z24, Z24, Z24
 	VPXORD     Z25, Z25, Z25
 	CMPQ       R12, $0x40
-	JL         short266
+	JLE        short266
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -9260,7 +9260,7 @@ rows254:
 	VPXORD     Z26, Z26, Z26
 	VPXORD     Z27, Z27, Z27
 	CMPQ       R12, $0x40
-	JL         short276
+	JLE        short276
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)

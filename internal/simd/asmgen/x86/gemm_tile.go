@@ -190,7 +190,7 @@ func (g *gemmGen) loop(rows, vectors int, apart bool) {
 func (g *gemmGen) fetchC(rows, vectors int) {
 	short := g.label("short")
 	g.c.CMPQ(rK, operand.U8(64))
-	g.c.JL(operand.LabelRef(short))
+	g.c.JLE(operand.LabelRef(short))
 	g.c.MOVQ(at(rT, tileLDC), rNextLD)
 	g.c.MOVQ(rC, rNext)
 	for i := range rows {

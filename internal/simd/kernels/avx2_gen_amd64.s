@@ -6879,9 +6879,9 @@ TEXT ·geluErfAVX2(SB), NOSPLIT, $0-24
 	MOVQ    x+8(FP), SI
 	MOVQ    n+16(FP), CX
 	XORL    AX, AX
-	LEAQ    -8(CX), R8
+	LEAQ    -16(CX), R8
 	CMPQ    AX, R8
-	JGT     tail
+	JGT     single
 	VMOVAPS constants<>+4640(SB), Y15
 	VMOVAPS constants<>+4672(SB), Y14
 	VXORPS  X13, X13, X13
@@ -6946,9 +6946,131 @@ mainLoop:
 	VCMPPS       $0x0e, constants<>+5248(SB), Y1, Y1
 	VBLENDVPS    Y1, Y3, Y0, Y0
 	VMOVUPS      Y0, (DI)(AX*4)
-	ADDQ         $0x08, AX
+	VMOVUPS      32(SI)(AX*4), Y0
+	VANDPS       Y10, Y0, Y1
+	VMINPS       Y1, Y14, Y1
+	VSUBPS       Y12, Y1, Y2
+	VADDPS       Y12, Y1, Y3
+	VDIVPS       Y3, Y2, Y2
+	VMULPS       Y9, Y1, Y3
+	VMULPS       Y3, Y1, Y4
+	VXORPS       constants<>+96(SB), Y4, Y5
+	VFMADD231PS  Y3, Y1, Y5
+	VMOVAPS      constants<>+864(SB), Y3
+	VFMADD213PS  Y11, Y4, Y3
+	VSUBPS       Y11, Y3, Y6
+	VMOVAPS      constants<>+896(SB), Y7
+	VFNMADD213PS Y4, Y6, Y7
+	VFNMADD231PS constants<>+928(SB), Y6, Y5
+	VADDPS       Y5, Y7, Y5
+	VMULPS       Y5, Y5, Y6
+	VMOVAPS      constants<>+960(SB), Y7
+	VFMADD231PS  constants<>+992(SB), Y5, Y7
+	VFMADD213PS  constants<>+1024(SB), Y5, Y7
+	VFMADD213PS  constants<>+1056(SB), Y5, Y7
+	VFMADD213PS  constants<>+1088(SB), Y5, Y7
+	VFMADD231PS  Y7, Y6, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VMOVAPS      constants<>+4768(SB), Y6
+	VFMADD231PS  constants<>+4800(SB), Y2, Y6
+	VFMADD213PS  constants<>+4832(SB), Y2, Y6
+	VFMADD213PS  constants<>+4864(SB), Y2, Y6
+	VFMADD213PS  constants<>+4896(SB), Y2, Y6
+	VFMADD213PS  constants<>+4928(SB), Y2, Y6
+	VFMADD213PS  constants<>+4960(SB), Y2, Y6
+	VFMADD213PS  constants<>+4992(SB), Y2, Y6
+	VFMADD213PS  constants<>+5024(SB), Y2, Y6
+	VFMADD213PS  constants<>+5056(SB), Y2, Y6
+	VMOVAPS      Y2, Y7
+	VFMADD213PS  Y15, Y6, Y7
+	VSUBPS       Y7, Y15, Y8
+	VFMADD231PS  Y6, Y2, Y8
+	VFMADD231PS  Y5, Y7, Y8
+	VADDPS       Y7, Y8, Y2
+	VMULPS       Y3, Y2, Y2
+	VMAXPS       Y0, Y13, Y3
+	VFNMADD231PS constants<>+4448(SB), Y2, Y3
+	VMOVAPS      constants<>+5088(SB), Y2
+	VFMADD231PS  constants<>+5120(SB), Y4, Y2
+	VFMADD213PS  constants<>+5152(SB), Y4, Y2
+	VFMADD213PS  constants<>+5184(SB), Y4, Y2
+	VFMADD213PS  constants<>+5216(SB), Y4, Y2
+	VFMADD213PS  constants<>+1120(SB), Y0, Y2
+	VMULPS       Y2, Y0, Y0
+	VCMPPS       $0x0e, constants<>+5248(SB), Y1, Y1
+	VBLENDVPS    Y1, Y3, Y0, Y0
+	VMOVUPS      Y0, 32(DI)(AX*4)
+	ADDQ         $0x10, AX
 	CMPQ         AX, R8
 	JLE          mainLoop
+
+single:
+	LEAQ    -8(CX), R8
+	CMPQ    AX, R8
+	JGT     tail
+	PCALIGN $0x20
+
+singleLoop:
+	VMOVUPS      (SI)(AX*4), Y0
+	VANDPS       constants<>+64(SB), Y0, Y1
+	VMOVAPS      constants<>+4672(SB), Y2
+	VMINPS       Y1, Y2, Y1
+	VSUBPS       constants<>+4704(SB), Y1, Y2
+	VADDPS       constants<>+4704(SB), Y1, Y3
+	VDIVPS       Y3, Y2, Y2
+	VMULPS       constants<>+2688(SB), Y1, Y3
+	VMULPS       Y3, Y1, Y4
+	VXORPS       constants<>+96(SB), Y4, Y5
+	VFMADD231PS  Y3, Y1, Y5
+	VMOVAPS      constants<>+4736(SB), Y3
+	VFMADD231PS  constants<>+864(SB), Y4, Y3
+	VSUBPS       constants<>+4736(SB), Y3, Y6
+	VMOVAPS      constants<>+896(SB), Y7
+	VFNMADD213PS Y4, Y6, Y7
+	VFNMADD231PS constants<>+928(SB), Y6, Y5
+	VADDPS       Y5, Y7, Y5
+	VMULPS       Y5, Y5, Y6
+	VMOVAPS      constants<>+960(SB), Y7
+	VFMADD231PS  constants<>+992(SB), Y5, Y7
+	VFMADD213PS  constants<>+1024(SB), Y5, Y7
+	VFMADD213PS  constants<>+1056(SB), Y5, Y7
+	VFMADD213PS  constants<>+1088(SB), Y5, Y7
+	VFMADD231PS  Y7, Y6, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VMOVAPS      constants<>+4768(SB), Y6
+	VFMADD231PS  constants<>+4800(SB), Y2, Y6
+	VFMADD213PS  constants<>+4832(SB), Y2, Y6
+	VFMADD213PS  constants<>+4864(SB), Y2, Y6
+	VFMADD213PS  constants<>+4896(SB), Y2, Y6
+	VFMADD213PS  constants<>+4928(SB), Y2, Y6
+	VFMADD213PS  constants<>+4960(SB), Y2, Y6
+	VFMADD213PS  constants<>+4992(SB), Y2, Y6
+	VFMADD213PS  constants<>+5024(SB), Y2, Y6
+	VFMADD213PS  constants<>+5056(SB), Y2, Y6
+	VMOVAPS      constants<>+4640(SB), Y7
+	VFMADD231PS  Y6, Y2, Y7
+	VMOVAPS      constants<>+4640(SB), Y8
+	VSUBPS       Y7, Y8, Y8
+	VFMADD231PS  Y6, Y2, Y8
+	VFMADD231PS  Y5, Y7, Y8
+	VADDPS       Y7, Y8, Y2
+	VMULPS       Y3, Y2, Y2
+	VXORPS       X3, X3, X3
+	VMAXPS       Y0, Y3, Y3
+	VFNMADD231PS constants<>+4448(SB), Y2, Y3
+	VMOVAPS      constants<>+5088(SB), Y2
+	VFMADD231PS  constants<>+5120(SB), Y4, Y2
+	VFMADD213PS  constants<>+5152(SB), Y4, Y2
+	VFMADD213PS  constants<>+5184(SB), Y4, Y2
+	VFMADD213PS  constants<>+5216(SB), Y4, Y2
+	VFMADD213PS  constants<>+1120(SB), Y0, Y2
+	VMULPS       Y2, Y0, Y0
+	VCMPPS       $0x0e, constants<>+5248(SB), Y1, Y1
+	VBLENDVPS    Y1, Y3, Y0, Y0
+	VMOVUPS      Y0, (DI)(AX*4)
+	ADDQ         $0x08, AX
+	CMPQ         AX, R8
+	JLE          singleLoop
 
 tail:
 	MOVQ         CX, R8

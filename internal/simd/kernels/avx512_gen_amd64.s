@@ -6945,9 +6945,9 @@ TEXT ·geluErfAVX512(SB), NOSPLIT, $0-24
 	MOVQ         x+8(FP), SI
 	MOVQ         n+16(FP), CX
 	XORL         AX, AX
-	LEAQ         -16(CX), R8
+	LEAQ         -32(CX), R8
 	CMPQ         AX, R8
-	JGT          tail
+	JGT          single
 	VBROADCASTSS constants<>+572(SB), Z31
 	VBROADCASTSS constants<>+576(SB), Z30
 	VPXORD       Z29, Z29, Z29
@@ -6962,61 +6962,174 @@ TEXT ·geluErfAVX512(SB), NOSPLIT, $0-24
 	VBROADCASTSS constants<>+112(SB), Z20
 	VBROADCASTSS constants<>+116(SB), Z19
 	VBROADCASTSS constants<>+120(SB), Z18
-	VBROADCASTSS constants<>+124(SB), Z17
-	VBROADCASTSS constants<>+128(SB), Z16
-	VBROADCASTSS constants<>+588(SB), Z15
-	VBROADCASTSS constants<>+592(SB), Z14
-	VBROADCASTSS constants<>+596(SB), Z13
-	VBROADCASTSS constants<>+600(SB), Z12
-	VBROADCASTSS constants<>+604(SB), Z11
-	VBROADCASTSS constants<>+608(SB), Z10
-	VBROADCASTSS constants<>+612(SB), Z9
 	PCALIGN      $0x20
 
 mainLoop:
 	VMOVUPS           (SI)(AX*4), Z0
-	VANDPS            Z26, Z0, Z1
-	VMINPS            Z1, Z30, Z1
-	VSUBPS            Z28, Z1, Z2
-	VADDPS            Z28, Z1, Z3
+	VMOVUPS           64(SI)(AX*4), Z1
+	VANDPS            Z26, Z0, Z2
+	VANDPS            Z26, Z1, Z3
+	VMINPS            Z2, Z30, Z2
+	VMINPS            Z3, Z30, Z3
+	VSUBPS            Z28, Z2, Z4
+	VSUBPS            Z28, Z3, Z5
+	VADDPS            Z28, Z2, Z6
+	VADDPS            Z28, Z3, Z7
+	VDIVPS            Z6, Z4, Z4
+	VDIVPS            Z7, Z5, Z5
+	VMULPS            Z25, Z2, Z6
+	VMULPS            Z25, Z3, Z7
+	VMULPS            Z6, Z2, Z8
+	VMULPS            Z7, Z3, Z9
+	VXORPS            Z24, Z8, Z10
+	VXORPS            Z24, Z9, Z11
+	VFMADD231PS       Z6, Z2, Z10
+	VFMADD231PS       Z7, Z3, Z11
+	VMOVAPS           Z8, Z6
+	VFMADD213PS       Z27, Z23, Z6
+	VMOVAPS           Z9, Z7
+	VFMADD213PS       Z27, Z23, Z7
+	VSUBPS            Z27, Z6, Z12
+	VSUBPS            Z27, Z7, Z13
+	VMOVAPS           Z12, Z14
+	VFNMADD213PS      Z8, Z22, Z14
+	VMOVAPS           Z13, Z15
+	VFNMADD213PS      Z9, Z22, Z15
+	VFNMADD231PS      Z21, Z12, Z10
+	VFNMADD231PS      Z21, Z13, Z11
+	VADDPS            Z10, Z14, Z10
+	VADDPS            Z11, Z15, Z11
+	VMULPS            Z10, Z10, Z12
+	VMULPS            Z11, Z11, Z13
+	VMOVAPS           Z20, Z14
+	VFMADD213PS       Z19, Z10, Z14
+	VMOVAPS           Z20, Z15
+	VFMADD213PS       Z19, Z11, Z15
+	VFMADD213PS       Z18, Z10, Z14
+	VFMADD213PS       Z18, Z11, Z15
+	VFMADD213PS.BCST  constants<>+124(SB), Z10, Z14
+	VFMADD213PS.BCST  constants<>+124(SB), Z11, Z15
+	VFMADD213PS.BCST  constants<>+128(SB), Z10, Z14
+	VFMADD213PS.BCST  constants<>+128(SB), Z11, Z15
+	VFMADD231PS       Z14, Z12, Z10
+	VFMADD231PS       Z15, Z13, Z11
+	VPSLLD            $0x17, Z6, Z6
+	VPSLLD            $0x17, Z7, Z7
+	VBROADCASTSS      constants<>+588(SB), Z12
+	VFMADD231PS.BCST  constants<>+592(SB), Z4, Z12
+	VBROADCASTSS      constants<>+588(SB), Z13
+	VFMADD231PS.BCST  constants<>+592(SB), Z5, Z13
+	VFMADD213PS.BCST  constants<>+596(SB), Z4, Z12
+	VFMADD213PS.BCST  constants<>+596(SB), Z5, Z13
+	VFMADD213PS.BCST  constants<>+600(SB), Z4, Z12
+	VFMADD213PS.BCST  constants<>+600(SB), Z5, Z13
+	VFMADD213PS.BCST  constants<>+604(SB), Z4, Z12
+	VFMADD213PS.BCST  constants<>+604(SB), Z5, Z13
+	VFMADD213PS.BCST  constants<>+608(SB), Z4, Z12
+	VFMADD213PS.BCST  constants<>+608(SB), Z5, Z13
+	VFMADD213PS.BCST  constants<>+612(SB), Z4, Z12
+	VFMADD213PS.BCST  constants<>+612(SB), Z5, Z13
+	VFMADD213PS.BCST  constants<>+616(SB), Z4, Z12
+	VFMADD213PS.BCST  constants<>+616(SB), Z5, Z13
+	VFMADD213PS.BCST  constants<>+620(SB), Z4, Z12
+	VFMADD213PS.BCST  constants<>+620(SB), Z5, Z13
+	VFMADD213PS.BCST  constants<>+624(SB), Z4, Z12
+	VFMADD213PS.BCST  constants<>+624(SB), Z5, Z13
+	VMOVAPS           Z4, Z14
+	VFMADD213PS       Z31, Z12, Z14
+	VMOVAPS           Z5, Z15
+	VFMADD213PS       Z31, Z13, Z15
+	VSUBPS            Z14, Z31, Z16
+	VSUBPS            Z15, Z31, Z17
+	VFMADD231PS       Z12, Z4, Z16
+	VFMADD231PS       Z13, Z5, Z17
+	VFMADD231PS       Z10, Z14, Z16
+	VFMADD231PS       Z11, Z15, Z17
+	VADDPS            Z14, Z16, Z4
+	VADDPS            Z15, Z17, Z5
+	VMULPS            Z6, Z4, Z4
+	VMULPS            Z7, Z5, Z5
+	VMAXPS            Z0, Z29, Z6
+	VMAXPS            Z1, Z29, Z7
+	VFNMADD231PS.BCST constants<>+548(SB), Z4, Z6
+	VFNMADD231PS.BCST constants<>+548(SB), Z5, Z7
+	VBROADCASTSS      constants<>+628(SB), Z4
+	VFMADD231PS.BCST  constants<>+632(SB), Z8, Z4
+	VBROADCASTSS      constants<>+628(SB), Z5
+	VFMADD231PS.BCST  constants<>+632(SB), Z9, Z5
+	VFMADD213PS.BCST  constants<>+636(SB), Z8, Z4
+	VFMADD213PS.BCST  constants<>+636(SB), Z9, Z5
+	VFMADD213PS.BCST  constants<>+640(SB), Z8, Z4
+	VFMADD213PS.BCST  constants<>+640(SB), Z9, Z5
+	VFMADD213PS.BCST  constants<>+644(SB), Z8, Z4
+	VFMADD213PS.BCST  constants<>+644(SB), Z9, Z5
+	VFMADD213PS.BCST  constants<>+132(SB), Z0, Z4
+	VFMADD213PS.BCST  constants<>+132(SB), Z1, Z5
+	VMULPS            Z4, Z0, Z0
+	VMULPS            Z5, Z1, Z1
+	VCMPPS.BCST       $0x0e, constants<>+648(SB), Z2, K1
+	VCMPPS.BCST       $0x0e, constants<>+648(SB), Z3, K2
+	VBLENDMPS         Z6, Z0, K1, Z0
+	VBLENDMPS         Z7, Z1, K2, Z1
+	VMOVUPS           Z0, (DI)(AX*4)
+	VMOVUPS           Z1, 64(DI)(AX*4)
+	ADDQ              $0x20, AX
+	CMPQ              AX, R8
+	JLE               mainLoop
+
+single:
+	LEAQ    -16(CX), R8
+	CMPQ    AX, R8
+	JGT     tail
+	PCALIGN $0x20
+
+singleLoop:
+	VMOVUPS           (SI)(AX*4), Z0
+	VANDPS.BCST       constants<>+12(SB), Z0, Z1
+	VBROADCASTSS      constants<>+576(SB), Z2
+	VMINPS            Z1, Z2, Z1
+	VSUBPS.BCST       constants<>+580(SB), Z1, Z2
+	VADDPS.BCST       constants<>+580(SB), Z1, Z3
 	VDIVPS            Z3, Z2, Z2
-	VMULPS            Z25, Z1, Z3
+	VMULPS.BCST       constants<>+328(SB), Z1, Z3
 	VMULPS            Z3, Z1, Z4
-	VXORPS            Z24, Z4, Z5
+	VXORPS.BCST       constants<>+0(SB), Z4, Z5
 	VFMADD231PS       Z3, Z1, Z5
-	VMOVAPS           Z4, Z3
-	VFMADD213PS       Z27, Z23, Z3
-	VSUBPS            Z27, Z3, Z6
-	VMOVAPS           Z6, Z7
-	VFNMADD213PS      Z4, Z22, Z7
-	VFNMADD231PS      Z21, Z6, Z5
+	VBROADCASTSS      constants<>+584(SB), Z3
+	VFMADD231PS.BCST  constants<>+100(SB), Z4, Z3
+	VSUBPS.BCST       constants<>+584(SB), Z3, Z6
+	VBROADCASTSS      constants<>+104(SB), Z7
+	VFNMADD213PS      Z4, Z6, Z7
+	VFNMADD231PS.BCST constants<>+108(SB), Z6, Z5
 	VADDPS            Z5, Z7, Z5
 	VMULPS            Z5, Z5, Z6
-	VMOVAPS           Z20, Z7
-	VFMADD213PS       Z19, Z5, Z7
-	VFMADD213PS       Z18, Z5, Z7
-	VFMADD213PS       Z17, Z5, Z7
-	VFMADD213PS       Z16, Z5, Z7
+	VBROADCASTSS      constants<>+116(SB), Z7
+	VFMADD231PS.BCST  constants<>+112(SB), Z5, Z7
+	VFMADD213PS.BCST  constants<>+120(SB), Z5, Z7
+	VFMADD213PS.BCST  constants<>+124(SB), Z5, Z7
+	VFMADD213PS.BCST  constants<>+128(SB), Z5, Z7
 	VFMADD231PS       Z7, Z6, Z5
 	VPSLLD            $0x17, Z3, Z3
-	VMOVAPS           Z15, Z6
-	VFMADD213PS       Z14, Z2, Z6
-	VFMADD213PS       Z13, Z2, Z6
-	VFMADD213PS       Z12, Z2, Z6
-	VFMADD213PS       Z11, Z2, Z6
-	VFMADD213PS       Z10, Z2, Z6
-	VFMADD213PS       Z9, Z2, Z6
+	VBROADCASTSS      constants<>+588(SB), Z6
+	VFMADD231PS.BCST  constants<>+592(SB), Z2, Z6
+	VFMADD213PS.BCST  constants<>+596(SB), Z2, Z6
+	VFMADD213PS.BCST  constants<>+600(SB), Z2, Z6
+	VFMADD213PS.BCST  constants<>+604(SB), Z2, Z6
+	VFMADD213PS.BCST  constants<>+608(SB), Z2, Z6
+	VFMADD213PS.BCST  constants<>+612(SB), Z2, Z6
 	VFMADD213PS.BCST  constants<>+616(SB), Z2, Z6
 	VFMADD213PS.BCST  constants<>+620(SB), Z2, Z6
 	VFMADD213PS.BCST  constants<>+624(SB), Z2, Z6
-	VMOVAPS           Z2, Z7
-	VFMADD213PS       Z31, Z6, Z7
-	VSUBPS            Z7, Z31, Z8
+	VBROADCASTSS      constants<>+572(SB), Z7
+	VFMADD231PS       Z6, Z2, Z7
+	VBROADCASTSS      constants<>+572(SB), Z8
+	VSUBPS            Z7, Z8, Z8
 	VFMADD231PS       Z6, Z2, Z8
 	VFMADD231PS       Z5, Z7, Z8
 	VADDPS            Z7, Z8, Z2
 	VMULPS            Z3, Z2, Z2
-	VMAXPS            Z0, Z29, Z3
+	VPXORD            Z3, Z3, Z3
+	VMAXPS            Z0, Z3, Z3
 	VFNMADD231PS.BCST constants<>+548(SB), Z2, Z3
 	VBROADCASTSS      constants<>+628(SB), Z2
 	VFMADD231PS.BCST  constants<>+632(SB), Z4, Z2
@@ -7030,7 +7143,7 @@ mainLoop:
 	VMOVUPS           Z0, (DI)(AX*4)
 	ADDQ              $0x10, AX
 	CMPQ              AX, R8
-	JLE               mainLoop
+	JLE               singleLoop
 
 tail:
 	MOVQ              CX, R8
@@ -7065,8 +7178,8 @@ tail:
 	VFMADD213PS.BCST  constants<>+128(SB), Z5, Z7
 	VFMADD231PS       Z7, Z6, Z5
 	VPSLLD            $0x17, Z3, Z3
-	VBROADCASTSS      constants<>+592(SB), Z6
-	VFMADD231PS.BCST  constants<>+588(SB), Z2, Z6
+	VBROADCASTSS      constants<>+588(SB), Z6
+	VFMADD231PS.BCST  constants<>+592(SB), Z2, Z6
 	VFMADD213PS.BCST  constants<>+596(SB), Z2, Z6
 	VFMADD213PS.BCST  constants<>+600(SB), Z2, Z6
 	VFMADD213PS.BCST  constants<>+604(SB), Z2, Z6
@@ -10589,8 +10702,8 @@ DATA constants<>+572(SB)/4, $0x3e9e0a20
 DATA constants<>+576(SB)/4, $0x416c0000
 DATA constants<>+580(SB)/4, $0x3fc00000
 DATA constants<>+584(SB)/4, $0x4b4000bf
-DATA constants<>+588(SB)/4, $0x3a38e551
-DATA constants<>+592(SB)/4, $0x39b9540d
+DATA constants<>+588(SB)/4, $0x39b9540d
+DATA constants<>+592(SB)/4, $0x3a38e551
 DATA constants<>+596(SB)/4, $0xbb3e65c4
 DATA constants<>+600(SB)/4, $0xbb1ec3bd
 DATA constants<>+604(SB)/4, $0x3a83c333

@@ -8514,9 +8514,9 @@ TEXT ·geluErfSSE(SB), NOSPLIT, $0-24
 	MOVQ    x+8(FP), SI
 	MOVQ    n+16(FP), CX
 	XORL    AX, AX
-	LEAQ    -4(CX), R8
+	LEAQ    -8(CX), R8
 	CMPQ    AX, R8
-	JGT     tail
+	JGT     single
 	MOVAPS  constants<>+2480(SB), X15
 	MOVAPS  constants<>+2496(SB), X14
 	XORPS   X13, X13
@@ -8634,9 +8634,234 @@ mainLoop:
 	ANDNPS X0, X3
 	ORPS   X3, X1
 	MOVUPS X1, (DI)(AX*4)
-	ADDQ   $0x04, AX
+	MOVUPS 16(SI)(AX*4), X0
+	MOVAPS X0, X1
+	ANDPS  constants<>+32(SB), X1
+	MOVAPS X14, X2
+	MINPS  X1, X2
+	MOVAPS X2, X1
+	SUBPS  X11, X1
+	MOVAPS X2, X3
+	ADDPS  X11, X3
+	DIVPS  X3, X1
+	MOVAPS X2, X3
+	MULPS  constants<>+1424(SB), X3
+	MOVAPS X2, X4
+	MULPS  X3, X4
+	MOVAPS X2, X5
+	ANDPS  X10, X5
+	MOVAPS X2, X6
+	SUBPS  X5, X6
+	MOVAPS X3, X7
+	ANDPS  X10, X7
+	SUBPS  X7, X3
+	MOVAPS X5, X8
+	MULPS  X7, X8
+	SUBPS  X4, X8
+	MULPS  X3, X5
+	MULPS  X6, X7
+	ADDPS  X7, X5
+	ADDPS  X5, X8
+	MULPS  X3, X6
+	ADDPS  X6, X8
+	MOVAPS X4, X3
+	MULPS  constants<>+448(SB), X3
+	ADDPS  X9, X3
+	MOVAPS X3, X5
+	SUBPS  X9, X5
+	MOVAPS X5, X6
+	MULPS  constants<>+464(SB), X6
+	MOVAPS X4, X7
+	SUBPS  X6, X7
+	MULPS  constants<>+480(SB), X5
+	SUBPS  X5, X8
+	ADDPS  X8, X7
+	MOVAPS X7, X5
+	MULPS  X7, X5
+	MOVAPS X7, X6
+	MULPS  constants<>+496(SB), X6
+	ADDPS  constants<>+512(SB), X6
+	MULPS  X7, X6
+	ADDPS  constants<>+528(SB), X6
+	MULPS  X7, X6
+	ADDPS  constants<>+544(SB), X6
+	MULPS  X7, X6
+	ADDPS  constants<>+560(SB), X6
+	MULPS  X6, X5
+	ADDPS  X7, X5
+	PSLLL  $0x17, X3
+	MOVAPS X1, X6
+	MULPS  constants<>+2560(SB), X6
+	ADDPS  constants<>+2576(SB), X6
+	MULPS  X1, X6
+	ADDPS  constants<>+2592(SB), X6
+	MULPS  X1, X6
+	ADDPS  constants<>+2608(SB), X6
+	MULPS  X1, X6
+	ADDPS  constants<>+2624(SB), X6
+	MULPS  X1, X6
+	ADDPS  constants<>+2640(SB), X6
+	MULPS  X1, X6
+	ADDPS  constants<>+2656(SB), X6
+	MULPS  X1, X6
+	ADDPS  constants<>+2672(SB), X6
+	MULPS  X1, X6
+	ADDPS  constants<>+2688(SB), X6
+	MULPS  X1, X6
+	ADDPS  constants<>+2704(SB), X6
+	MULPS  X6, X1
+	MOVAPS X1, X6
+	ADDPS  X15, X6
+	MOVAPS X15, X7
+	SUBPS  X6, X7
+	ADDPS  X7, X1
+	MULPS  X6, X5
+	ADDPS  X1, X5
+	ADDPS  X6, X5
+	MULPS  X3, X5
+	MOVAPS X13, X1
+	MAXPS  X0, X1
+	MULPS  constants<>+2384(SB), X5
+	SUBPS  X5, X1
+	MOVAPS X4, X3
+	MULPS  constants<>+2720(SB), X3
+	ADDPS  constants<>+2736(SB), X3
+	MULPS  X4, X3
+	ADDPS  constants<>+2752(SB), X3
+	MULPS  X4, X3
+	ADDPS  constants<>+2768(SB), X3
+	MULPS  X4, X3
+	ADDPS  constants<>+2784(SB), X3
+	MULPS  X0, X3
+	ADDPS  constants<>+576(SB), X3
+	MULPS  X3, X0
+	MOVAPS X12, X3
+	CMPPS  X2, X3, $0x01
+	ANDPS  X3, X1
+	ANDNPS X0, X3
+	ORPS   X3, X1
+	MOVUPS X1, 16(DI)(AX*4)
+	ADDQ   $0x08, AX
 	CMPQ   AX, R8
 	JLE    mainLoop
+
+single:
+	LEAQ    -4(CX), R8
+	CMPQ    AX, R8
+	JGT     tail
+	PCALIGN $0x20
+
+singleLoop:
+	MOVUPS (SI)(AX*4), X0
+	MOVAPS X0, X1
+	ANDPS  constants<>+32(SB), X1
+	MOVAPS constants<>+2496(SB), X2
+	MINPS  X1, X2
+	MOVAPS X2, X1
+	SUBPS  constants<>+2528(SB), X1
+	MOVAPS X2, X3
+	ADDPS  constants<>+2528(SB), X3
+	DIVPS  X3, X1
+	MOVAPS X2, X3
+	MULPS  constants<>+1424(SB), X3
+	MOVAPS X2, X4
+	MULPS  X3, X4
+	MOVAPS X2, X5
+	ANDPS  constants<>+976(SB), X5
+	MOVAPS X2, X6
+	SUBPS  X5, X6
+	MOVAPS X3, X7
+	ANDPS  constants<>+976(SB), X7
+	SUBPS  X7, X3
+	MOVAPS X5, X8
+	MULPS  X7, X8
+	SUBPS  X4, X8
+	MULPS  X3, X5
+	MULPS  X6, X7
+	ADDPS  X7, X5
+	ADDPS  X5, X8
+	MULPS  X3, X6
+	ADDPS  X6, X8
+	MOVAPS X4, X3
+	MULPS  constants<>+448(SB), X3
+	ADDPS  constants<>+2544(SB), X3
+	MOVAPS X3, X5
+	SUBPS  constants<>+2544(SB), X5
+	MOVAPS X5, X6
+	MULPS  constants<>+464(SB), X6
+	MOVAPS X4, X7
+	SUBPS  X6, X7
+	MULPS  constants<>+480(SB), X5
+	SUBPS  X5, X8
+	ADDPS  X8, X7
+	MOVAPS X7, X5
+	MULPS  X7, X5
+	MOVAPS X7, X6
+	MULPS  constants<>+496(SB), X6
+	ADDPS  constants<>+512(SB), X6
+	MULPS  X7, X6
+	ADDPS  constants<>+528(SB), X6
+	MULPS  X7, X6
+	ADDPS  constants<>+544(SB), X6
+	MULPS  X7, X6
+	ADDPS  constants<>+560(SB), X6
+	MULPS  X6, X5
+	ADDPS  X7, X5
+	PSLLL  $0x17, X3
+	MOVAPS X1, X6
+	MULPS  constants<>+2560(SB), X6
+	ADDPS  constants<>+2576(SB), X6
+	MULPS  X1, X6
+	ADDPS  constants<>+2592(SB), X6
+	MULPS  X1, X6
+	ADDPS  constants<>+2608(SB), X6
+	MULPS  X1, X6
+	ADDPS  constants<>+2624(SB), X6
+	MULPS  X1, X6
+	ADDPS  constants<>+2640(SB), X6
+	MULPS  X1, X6
+	ADDPS  constants<>+2656(SB), X6
+	MULPS  X1, X6
+	ADDPS  constants<>+2672(SB), X6
+	MULPS  X1, X6
+	ADDPS  constants<>+2688(SB), X6
+	MULPS  X1, X6
+	ADDPS  constants<>+2704(SB), X6
+	MULPS  X6, X1
+	MOVAPS X1, X6
+	ADDPS  constants<>+2480(SB), X6
+	MOVAPS constants<>+2480(SB), X7
+	SUBPS  X6, X7
+	ADDPS  X7, X1
+	MULPS  X6, X5
+	ADDPS  X1, X5
+	ADDPS  X6, X5
+	MULPS  X3, X5
+	XORPS  X1, X1
+	MAXPS  X0, X1
+	MULPS  constants<>+2384(SB), X5
+	SUBPS  X5, X1
+	MOVAPS X4, X3
+	MULPS  constants<>+2720(SB), X3
+	ADDPS  constants<>+2736(SB), X3
+	MULPS  X4, X3
+	ADDPS  constants<>+2752(SB), X3
+	MULPS  X4, X3
+	ADDPS  constants<>+2768(SB), X3
+	MULPS  X4, X3
+	ADDPS  constants<>+2784(SB), X3
+	MULPS  X0, X3
+	ADDPS  constants<>+576(SB), X3
+	MULPS  X3, X0
+	MOVAPS constants<>+2512(SB), X3
+	CMPPS  X2, X3, $0x01
+	ANDPS  X3, X1
+	ANDNPS X0, X3
+	ORPS   X3, X1
+	MOVUPS X1, (DI)(AX*4)
+	ADDQ   $0x04, AX
+	CMPQ   AX, R8
+	JLE    singleLoop
 
 tail:
 	MOVQ    CX, R8

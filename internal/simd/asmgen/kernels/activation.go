@@ -18,7 +18,7 @@ var activations = []*ir.Kernel{
 	}, "Within 1.8 ULP. −Inf gives 0, its limit."),
 	unary("GELU", "gelu(x[i])", 1, gelu, "gelu is ½x·(1 + tanh(√(2/π)·(x + 0.044715x³))).",
 		"Within 1.8 ULP. −Inf gives 0, its limit."),
-	unary("GELUErf", "float32(0.5 * float64(x[i]) * math.Erfc(-float64(x[i])/math.Sqrt2))", 1, geluErf,
+	unary("GELUErf", "float32(0.5 * float64(x[i]) * math.Erfc(-float64(x[i])/math.Sqrt2))", 2, geluErf,
 		"Within 2 ULP. −Inf gives 0, its limit."),
 	unary("Erf", "float32(math.Erf(float64(x[i])))", 1, erf, "Within 1.5 ULP."),
 	unary("Mish", "float32(float64(x[i]) * math.Tanh(math.Log1p(math.Exp(float64(x[i])))))", 1, mish,

@@ -33,7 +33,7 @@ func RunSampled(t *testing.T, name string, dev program.Executor) { run(t, name, 
 
 // limitsOf = n runs the large cases of one in n entries, chosen by the seed and the same on each such device; the environment
 // variable WAVELANE_SAMPLE overrides it.
-const limitsOf = 4
+const limitsOf = 8
 
 // run takes one in so many of the cases of each entry, the first among them, and the limits of one entry in so many.
 func run(t *testing.T, name string, dev program.Executor, of, limits int) {
@@ -67,7 +67,7 @@ var overlapping = make(chan struct{}, 2)
 
 // again is of how many cases a device takes one, others by each seed, when it has been through all and is now forced into other
 // variants, limits or numbers of workers.
-const again = 6
+const again = 12
 
 // RunEntries runs cases of some entries and nothing else, one in [again].
 func RunEntries(t *testing.T, name string, dev program.Executor, entries ...*program.Entry) {

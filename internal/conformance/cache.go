@@ -244,15 +244,22 @@ func appendCases(b *builder) {
 		return in
 	})
 	if paged { // eight elements of a row are written at once, or one
-		for i, t := range storedTypes {
-			b.add("pages that do not exist", program.Attr{}, func(r *source) []operand {
-				n := 3 + 5*(i%2)
-				table := operand{program.Type{DType: compute.Int32, Shape: []int{2, 2}}, []int32{5, 0, -1, math.MaxInt32}}
-				return []operand{r.words(t[0], 5, 4, 1, n), r.words(t[1], 2, 6, 1, n), lengthsOf([]int32{1, 0}), table}
-			})
-			b.add("positions beyond the table", program.Attr{}, func(r *source) []operand {
-				return []operand{r.words(t[0], 5, 4, 1, 8), r.words(t[1], 2, 6, 1, 8), lengthsOf([]int32{5, 7}), r.table(5, 2, 2)}
-			})
+		for _, t := range append(packed, storedTypes...) {
+			for _, n := range []int{3, 8} {
+				b.add("pages that do not exist, and positions beyond the table", program.Attr{}, func(r *source) []operand {
+					n, cache := n, []int{5, 4, 1, n}
+					if t[0] == compute.Uint32 {
+						n *= catalogue.CacheBlock
+						cache = packedShape([]int{5, 4, 1, n})
+					}
+					table := operand{program.Type{DType: compute.Int32, Shape: []int{2, 3}}, []int32{5, -1, 0, 1, 2, math.MaxInt32}}
+					rows := r.words(t[1], 2, 10, 1, n)
+					if t[0] == compute.Uint32 {
+						rows = r.floats(-9, 9, 2, 10, 1, n)
+					}
+					return []operand{r.words(t[0], cache...), rows, lengthsOf([]int32{3, 3}), table}
+				})
+			}
 		}
 	}
 	add("no rows", appendSizes{2, 0, 5, 2, 1, 6}, storedTypes[:2], 1, 2)

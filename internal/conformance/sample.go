@@ -81,14 +81,18 @@ func NewIntegerCase(e *program.Entry, a program.Attr, in ...program.Type) Case {
 	return Case{Call{in, a}, e, c}
 }
 
-// NewAttentionBackwardCase is a case of the gradients of attention with n queries and keys, of so many elements.
-func NewAttentionBackwardCase(queries, keys, elements int) Case {
-	s := attentionSizes{1, queries, keys, 1, 1, elements}
+// NewAttentionBackwardCase is a case of the gradients of attention of so many queries to keys, of so many elements. There is a sequence for
+// each length, or one of all keys.
+func NewAttentionBackwardCase(o compute.AttentionOptions, queries, keys, elements int, lengths ...int32) Case {
+	s := attentionSizes{max(1, len(lengths)), queries, keys, 1, 1, elements}
 	b := &builder{Entry: catalogue.AttentionBackward}
-	c := b.attendBack("", s, compute.AttentionOptions{})
-	q, k := s.shapes()
-	return Case{Call{[]program.Type{program.F32(q...), program.F32(k...), program.F32(k...), program.F32(q...), program.F32(1, 1, queries),
-		program.F32(q...)}, c.attr}, b.Entry, c}
+	c := b.attendBack("", s, o, lengths...)
+	q, k := program.F32(s.b, queries, 1, elements), program.F32(s.b, keys, 1, elements)
+	in := []program.Type{q, k, k, q, program.F32(s.b, 1, queries), q}
+	if lengths != nil {
+		in = append(in, program.Type{DType: compute.Int32, Shape: []int{s.b}})
+	}
+	return Case{Call{in, c.attr}, b.Entry, c}
 }
 
 // NewPackedAttentionCase is a case of attention to so many packed keys.
@@ -111,9 +115,23 @@ func LongCases(e *program.Entry) (cases []Case) {
 }
 
 // NewAttentionCase is a case of attention of so many queries over a cache of one head, whose sequences have these lengths.
-func NewAttentionCase(o compute.AttentionOptions, cache compute.DType, queries, keys, elements int, lengths ...int32) Case {
+func NewAttentionCase(o compute.AttentionOptions, q, cache compute.DType, queries, keys, elements int, lengths ...int32) Case {
 	s := attentionSizes{len(lengths), queries, keys, 1, 1, elements}
-	return (&builder{Entry: catalogue.Attention}).attend("", s, o, attentionTypes{compute.Float32, cache}, lengths...).alone()
+	return (&builder{Entry: catalogue.Attention}).attend("", s, o, attentionTypes{q, cache}, lengths...).alone()
+}
+
+// NewPagedAttentionCase is a case of attention of so many queries over two sequences of four pages, some of which do not exist. Of the last
+// query an element is NaN.
+func NewPagedAttentionCase(cache compute.DType, queries, elements, page int) Case {
+	b := &builder{Entry: catalogue.PagedAttention}
+	return b.add("pages that do not exist", program.Attr{Options: compute.AttentionOptions{}}, func(r *source) []operand {
+		keys := []int{7, page, 1, elements}
+		q := r.domain(b.Entry, 2, queries, 1, elements)
+		q.set(float32(math.NaN()), (2*queries-1)*elements)
+		table := operand{program.Type{DType: compute.Int32, Shape: []int{2, 4}}, []int32{2, -1, 0, 3, math.MinInt32, 6, 7, 4}}
+		lengths := lengthsOf([]int32{int32(4 * page), int32(4*page - page/2 + 1)})
+		return []operand{q, r.domain(b.Entry, keys...).as(cache), r.domain(b.Entry, keys...).as(cache), table, lengths}
+	}).alone()
 }
 
 // NewQuantCase is a case of a product of x, m × k, with weights of given numbers of rows, or of columns if they are column-major.

@@ -1,6 +1,7 @@
 package ptxkernels
 
 import (
+	"math"
 	"slices"
 	"strings"
 
@@ -30,6 +31,7 @@ func coverageCases(e *program.Entry) (cases []conformance.Case) {
 		}
 	}
 	halves := []compute.DType{compute.Float32, compute.Float16, compute.BFloat16}
+	plain, causal := compute.AttentionOptions{}, compute.AttentionOptions{Causal: true}
 	switch {
 	case e.Class.Elementwise() && len(e.Inputs) > 1:
 		same([]int{33_000})
@@ -96,7 +98,7 @@ func coverageCases(e *program.Entry) (cases []conformance.Case) {
 		for _, d := range halves {
 			for _, s := range [][3]int{{1, 9, 1296}, {3, 9, 1296}, {8, 5, 2304}, {1, 5, 2304}, {1, 70, 472}, {5, 70, 952}, {1, 36, 327}, {6, 36, 327},
 				{2, 7, 1160}, {4, 6, 2056}, {7, 5, 1290}, {8, 9, 1288}, {5, 9, 328}, {2, 600, 40}, {4, 9, 1304}, {1, 301, 24}, {2, 301, 24}, {4, 301, 24}, {8, 301, 24},
-				{1, 9, 127}, {8, 9, 127}} { // lanes that have a whole number of iterations of an unrolled loop
+				{1, 9, 127}, {8, 9, 127}, {1, 9, 384}, {1, 9, 768}} { // lanes that have a whole number of iterations of an unrolled loop
 				m, n, k := s[0], s[1], s[2]
 				x, w := program.F32(m, k), program.Type{DType: d, Shape: []int{n, k}}
 				switch e {
@@ -117,35 +119,99 @@ func coverageCases(e *program.Entry) (cases []conformance.Case) {
 	case e == catalogue.Transpose:
 		a.Options = compute.TransposeOptions{Perm: []int{1, 0, 3, 2}}
 		same([]int{3, 2, 33, 34})
-	case e == catalogue.Attention: // heads whose rows do not begin at multiples of 16 bytes
-		for _, n := range []int{1, 4, 8} {
-			cases = append(cases, conformance.NewAttentionCase(compute.AttentionOptions{Causal: true, Window: 33}, compute.Uint32, n, 71, 32, 72, 20, 141))
+	case e == catalogue.Attention:
+		for _, d := range append(halves, compute.Uint32) { // caches
+			odd := 36
+			if d == compute.Uint32 {
+				odd = 32
+			}
+			for _, n := range []int{1, 4, 9} { // queries: as many as kernels have room for, or some that leave most of a second block idle
+				// Rings of keys that have come around, in the first tile and in one of the next.
+				cases = append(cases, conformance.NewAttentionCase(compute.AttentionOptions{Causal: true, Window: 180}, compute.Float32, d, n, 200, odd,
+					250, 330, 20))
+				// So few keys that what is read after them is no longer the cache.
+				for _, of := range []int{odd, 96, 256, 33} {
+					if d != compute.Uint32 || of != 33 {
+						cases = append(cases, conformance.NewAttentionCase(plain, compute.Float32, d, n, 2, of, 2))
+					}
+				}
+				if q := d; d != compute.Float32 {
+					if d == compute.Uint32 {
+						q = compute.Float16
+					}
+					cases = append(cases, conformance.NewAttentionCase(plain, q, d, n, 67, odd, 67))
+				}
+			}
 		}
 		for _, d := range halves {
 			for _, s := range [][3]int{{1, 71, 70}, {4, 15, 40}, {8, 117, 70}, {2, 128, 90}, {70, 61, 67}, {40, 101, 70}, {20, 201, 33}} {
-				n, of, keys := s[0], s[1], s[2]
+				n, of, keys := s[0], s[1], s[2] // rows that do not begin at multiples of 16 bytes
 				q, kv := program.F32(1, n, 1, of), program.Type{DType: d, Shape: []int{1, keys, 1, of}}
 				add(program.Attr{Options: compute.AttentionOptions{Causal: n < 20}}, q, kv, kv)
 				q.DType = d
 				add(program.Attr{Options: compute.AttentionOptions{}}, q, kv, kv)
 			}
-			// Rings of keys that have come around, for one query, and for as many as kernels have room for.
-			for _, n := range []int{1, 4, 8} {
-				cases = append(cases, conformance.NewAttentionCase(compute.AttentionOptions{Causal: true, Window: 33}, d, n, 71, 36, 72, 20, 141))
-			}
 			// Tiles of keys that all of a block's queries see, before and after those that some see.
-			for _, o := range []compute.AttentionOptions{{}, {Causal: true}, {Window: 70}} {
+			for _, o := range []compute.AttentionOptions{{Window: 70}, plain, causal} {
 				q, kv := program.Type{DType: d, Shape: []int{1, 66, 2, 72}}, program.Type{DType: d, Shape: []int{1, 140, 1, 72}}
 				add(program.Attr{Options: o}, q, kv, kv)
 			}
-			// What is seen ends, and begins, in the middle of tiles of keys, for widths that tensor cores take whole. In a narrow window
-			// any key that should not be seen weighs much.
-			for _, s := range [][3]int{{192, 200, 64}, {192, 200, 128}, {40, 72, 256}} {
-				n, keys, of := s[0], s[1], s[2]
-				for _, o := range []compute.AttentionOptions{{Causal: true}, {Window: 2}} {
+			for i, of := range []int{64, 128, 256} {
+				attend := func(o compute.AttentionOptions, n, keys, of int, lengths ...int32) {
+					if len(lengths) > 0 {
+						cases = append(cases, conformance.NewAttentionCase(o, d, d, n, keys, of, lengths...))
+						return
+					}
 					q, kv := program.Type{DType: d, Shape: []int{1, n, 1, of}}, program.Type{DType: d, Shape: []int{1, keys, 1, of}}
 					add(program.Attr{Options: o}, q, kv, kv)
 				}
+				// What is seen ends, and begins, in the middle of tiles of keys. In a narrow window any key that should not be seen weighs much,
+				// and so does for some queries any that should where scores are large. So few keys that what is read after them is not there.
+				large := compute.AttentionOptions{Causal: true, Scale: float32(3 / math.Sqrt(float64(of)))}
+				if d == compute.Float32 {
+					attend(large, 40, 72>>(i/2), of)
+					attend(compute.AttentionOptions{Window: 2}, 40, 72>>(i/2), of)
+					attend(causal, 17, 64, of, 127) // a ring
+					attend(plain, 65>>(i/2), 2, of-1, 2)
+					attend(plain, 65>>(i/2), 2, of-4, 2)
+					continue
+				}
+				attend(large, 64, 300>>(i/2), of)
+				attend(compute.AttentionOptions{Window: 2}, []int{192, 128, 64}[i], 200, of)
+				tile := []int32{64, 48, 64}[i]
+				attend(plain, 41, 150, of-8, 2*150-1) // rings that come around after the first key of the first and of another tile
+				attend(plain, 41, 150, of-8, 2*150-1-tile)
+				attend(plain, 129>>(i/2), 2, of-8, 2)
+				if of < 256 {
+					attend(causal, 230, 20, of-8)               // blocks of queries that see nothing
+					attend(plain, 64, []int{640, 384}[i], of-8) // keys that end where a tile does, which is more than all stages
+				}
+			}
+		}
+	case e == catalogue.AttentionLSE:
+		for _, d := range halves {
+			for i, of := range []int{64, 128, 256} {
+				q, kv := program.Type{DType: d, Shape: []int{1, 64 >> (i / 2), 1, of}}, program.Type{DType: d, Shape: []int{1, 20, 1, of}}
+				add(program.Attr{Options: causal}, q, kv, kv)
+			}
+		}
+	case e == catalogue.AttentionBackward:
+		for _, of := range []int{61, 60, 125, 124, 253, 252} {
+			o := compute.AttentionOptions{Window: 20}
+			if of%2 == 1 {
+				o.SoftCap = 3
+			}
+			n := 64
+			if of > 128 {
+				n = 52
+			}
+			cases = append(cases, conformance.NewAttentionBackwardCase(o, n, 64, of), conformance.NewAttentionBackwardCase(plain, 1, 2, of),
+				conformance.NewAttentionBackwardCase(causal, 17, 64, of, 127))
+		}
+	case e == catalogue.PagedAttention:
+		for _, d := range append(halves, compute.Uint32) {
+			for _, n := range []int{1, 4, 8} {
+				cases = append(cases, conformance.NewPagedAttentionCase(d, n, 32, 40), conformance.NewPagedAttentionCase(d, n, 32, 3))
 			}
 		}
 	case strings.HasPrefix(e.Name, "quant_"):

@@ -151,7 +151,8 @@ func longCases(e *program.Entry, n int) (cases []conformance.Case) {
 			cases = append(cases, conformance.NewPackedAttentionCase(queries, n+1))
 		}
 	case e == catalogue.AttentionBackward:
-		cases = append(cases, conformance.NewAttentionBackwardCase(1, n+1, 2), conformance.NewAttentionBackwardCase(n+1, 1, 2))
+		o := compute.AttentionOptions{}
+		cases = append(cases, conformance.NewAttentionBackwardCase(o, 1, n+1, 2), conformance.NewAttentionBackwardCase(o, n+1, 1, 2))
 	}
 	return cases
 }

@@ -49,24 +49,40 @@ func (c Case) String() string {
 // to inspect are not finite.
 // The element types are those of numbers with fractions.
 func NewCase(e *program.Entry, a program.Attr, in ...program.Type) Case {
+	return newCase(e, a, in, func(r *source, x operand) {
+		for i := range x.Len() {
+			if e == catalogue.Inspect && r.IntN(20) == 0 {
+				x.set([]float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1))}[r.IntN(3)], i)
+			}
+		}
+	})
+}
+
+// NewCaseWith is [NewCase] with value somewhere in every fourth row of a matrix, from the second on. If it is not finite, to multiply by 0 what
+// has no part in a sum shows in the result.
+func NewCaseWith(value float32, e *program.Entry, a program.Attr, in ...program.Type) Case {
+	return newCase(e, a, in, func(r *source, x operand) {
+		for row := 1; len(x.Shape) == 2 && row < x.Shape[0]; row += 4 {
+			x.set(value, row*x.Shape[1]+r.IntN(x.Shape[1]))
+		}
+	})
+}
+
+// newCase is a case of numbers from the entry's domain after change.
+func newCase(e *program.Entry, a program.Attr, in []program.Type, change func(r *source, x operand)) Case {
+	b := &builder{Entry: e}
 	shapes, types := make([][]int, len(in)), make([]compute.DType, len(in))
 	for i, t := range in {
 		shapes[i], types[i] = t.Shape, t.DType
 	}
-	b := &builder{Entry: e}
 	numbers := b.numbers(false, shapes...)
-	if e == catalogue.Inspect {
-		numbers = func(r *source) []operand {
-			x := r.domain(e, shapes[0]...)
-			for i := range x.data.([]float32) {
-				if r.IntN(20) == 0 {
-					x.set([]float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1))}[r.IntN(3)], i)
-				}
-			}
-			return []operand{x}
+	return Case{Call{in, a}, e, b.typed("", a, func(r *source) []operand {
+		all := numbers(r)
+		for _, x := range all {
+			change(r, x)
 		}
-	}
-	return Case{Call{in, a}, e, b.typed("", a, numbers, types...)}
+		return all
+	}, types...)}
 }
 
 // NewIntegerCase is NewCase with operands that are integers from −4 to 4, so that sums and products are exact, and the result is to be.

@@ -96,8 +96,9 @@ func coverageCases(e *program.Entry) (cases []conformance.Case) {
 		}
 	case e == catalogue.MatVec, e == catalogue.VecMat, e == catalogue.RMSNormMatVec, e == catalogue.QKV, e == catalogue.GateUpSwiGLU:
 		for _, d := range halves {
-			for _, s := range [][3]int{{1, 9, 1296}, {3, 9, 1296}, {8, 5, 2304}, {1, 5, 2304}, {1, 70, 472}, {5, 70, 952}, {1, 36, 327}, {6, 36, 327},
-				{2, 7, 1160}, {4, 6, 2056}, {7, 5, 1290}, {8, 9, 1288}, {5, 9, 328}, {2, 600, 40}, {4, 9, 1304}, {1, 301, 24}, {2, 301, 24}, {4, 301, 24}, {8, 301, 24},
+			for _, s := range [][3]int{{1, 9, 1296}, {3, 9, 1296}, {8, 5, 2304}, {1, 5, 2304}, {1, 70, 472}, {5, 20, 952}, {1, 36, 327}, {6, 36, 327},
+				{2, 7, 1160}, {2, 9, 2056}, {4, 6, 2056}, {7, 5, 1290}, {8, 9, 1288}, {8, 9, 2304}, {5, 9, 328}, {2, 600, 40}, {2, 600, 48}, {4, 9, 1304},
+				{1, 20, 1024}, {2, 70, 512}, {4, 70, 512}, {8, 70, 512}, {1, 261, 264}, {4, 140, 327}, {8, 140, 327}, {1, 301, 24}, {2, 301, 24}, {4, 301, 24}, {8, 301, 24},
 				{1, 9, 127}, {8, 9, 127}, {1, 9, 384}, {1, 9, 768}} { // lanes that have a whole number of iterations of an unrolled loop
 				m, n, k := s[0], s[1], s[2]
 				x, w := program.F32(m, k), program.Type{DType: d, Shape: []int{n, k}}
@@ -220,8 +221,8 @@ func coverageCases(e *program.Entry) (cases []conformance.Case) {
 		for _, f := range []compute.BlockFormat{compute.Q4_0, compute.Q4_1, compute.Q5_0, compute.Q5_1, compute.Q8_0, compute.Q2_K, compute.Q3_K,
 			compute.Q4_K, compute.Q5_K, compute.Q6_K} {
 			for _, q8 := range []bool{false, true} {
-				for _, s := range [][3]int{{1, 4096, 3}, {8, 2048, 3}, {3, 1280, 5}, {1, 512, 9}, {17, 256, 37}, {9, 512, 29}, {40, 256, 11}, {33, 256, 70},
-					{60, 256, 20}, {60, 256, 9}, {63, 256, 35}, {61, 256, 28}, {5, 768, 4}, {2, 256, 6}, {4, 2048, 6}, {27, 256, 10}, {45, 256, 9}, {53, 256, 12}} {
+				for _, s := range [][3]int{{1, 4096, 3}, {8, 2048, 13}, {3, 1280, 15}, {1, 512, 9}, {17, 256, 37}, {9, 512, 29}, {40, 256, 11}, {33, 256, 70},
+					{60, 256, 20}, {60, 256, 9}, {63, 256, 35}, {61, 256, 28}, {5, 768, 4}, {2, 256, 14}, {4, 2048, 6}, {27, 256, 10}, {45, 256, 9}, {53, 256, 12}} {
 					m, k, n := s[0], s[1], s[2]
 					o := compute.QuantOptions{Format: f, Q8: q8}
 					switch e {
@@ -244,14 +245,18 @@ func coverageCases(e *program.Entry) (cases []conformance.Case) {
 		}
 	case e == catalogue.MatMul:
 		for _, o := range []compute.MatMulOptions{{}, {TransA: true}, {TransB: true}, {TransA: true, TransB: true}} {
-			long := func(a program.Attr, d compute.DType, k int) { // more than all stages of a kernel
-				x, y := []int{24, k}, []int{k, 64}
+			operands := func(s [3]int) (x, y []int) {
+				x, y = []int{s[0], s[1]}, []int{s[1], s[2]}
 				if o.TransA {
 					slices.Reverse(x)
 				}
 				if o.TransB {
 					slices.Reverse(y)
 				}
+				return x, y
+			}
+			long := func(a program.Attr, d compute.DType, k int) { // more than all stages of a kernel
+				x, y := operands([3]int{24, k, 64})
 				add(a, program.Type{DType: d, Shape: x}, program.Type{DType: d, Shape: y})
 			}
 			long(program.Attr{Options: o}, compute.Float16, 704)
@@ -259,15 +264,9 @@ func coverageCases(e *program.Entry) (cases []conformance.Case) {
 			tf32 := o
 			tf32.Precision = compute.TF32
 			long(program.Attr{Options: tf32}, compute.Float32, 352)
-			for _, s := range [][3]int{{134, 20, 268}, {131, 9, 261}, {136, 72, 264}, {70, 43, 66},
-				{67, 23, 65}, {70, 14, 69}, {69, 21, 67}, {65, 18, 70}, {64, 33, 68}, {20, 36, 20}} { // large tiles; all that sides may leave of eight
-				x, y := []int{s[0], s[1]}, []int{s[1], s[2]}
-				if o.TransA {
-					slices.Reverse(x)
-				}
-				if o.TransB {
-					slices.Reverse(y)
-				}
+			for _, s := range [][3]int{{134, 20, 268}, {131, 9, 261}, {136, 72, 264}, {70, 43, 66}, {67, 23, 65}, {70, 14, 69}, {69, 21, 67}, {65, 18, 70},
+				{64, 33, 68}, {20, 36, 20}, {20, 36, 3}, {20, 36, 6}} { // large tiles; all that sides may leave of eight
+				x, y := operands(s)
 				for _, d := range halves {
 					o := o
 					add(program.Attr{Options: o}, program.Type{DType: d, Shape: x}, program.Type{DType: d, Shape: y})
@@ -279,6 +278,21 @@ func coverageCases(e *program.Entry) (cases []conformance.Case) {
 					o.Precision = p
 					add(program.Attr{Options: o}, program.F32(x...), program.F32(y...), program.F32(s[2]))
 				}
+			}
+			// Depths that end in each of the parts that a thread copies, and sides that end one element into a vector.
+			for _, s := range [][3]int{{65, 3, 73}, {65, 7, 73}, {65, 11, 73}, {65, 19, 73}, {65, 27, 73}, {65, 35, 73}, {65, 44, 73}, {72, 40, 72},
+				{129, 3, 137}, {129, 7, 137}, {129, 11, 137}, {129, 19, 137}, {129, 27, 137}, {129, 35, 137}, {129, 44, 137}, {136, 40, 136}, {72, 34, 72}, {136, 34, 136}} {
+				x, y := operands(s)
+				of := func(d compute.DType, p compute.Precision, value float64) {
+					o := o
+					o.Precision = p
+					cases = append(cases, conformance.NewCaseWith(float32(value), e, program.Attr{Options: o}, program.Type{DType: d, Shape: x},
+						program.Type{DType: d, Shape: y}))
+				}
+				of(compute.Float16, compute.FullPrecision, math.Inf(1))
+				of(compute.BFloat16, compute.FullPrecision, math.Inf(1))
+				of(compute.Float32, compute.TF32, math.Inf(1))
+				of(compute.Float32, compute.FP32Tensor, math.NaN()) // which infinities become
 			}
 		}
 	}

@@ -52,7 +52,7 @@ const harnessCost = 1 << 17 // of the largest call that a harness draws, but whe
 // make proofs has more patience.
 var harnessWork = func() uint64 {
 	if everything {
-		return 2_000_000
+		return 4_000_000
 	}
 	return 500_000
 }()

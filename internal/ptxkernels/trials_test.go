@@ -131,7 +131,8 @@ func eachLowering(c conformance.Case, f func(t trial, l kit.Lowering)) error {
 
 // capsTried are GPUs that lowerings treat differently.
 var capsTried = []kit.Caps{kit.DefaultCaps, {Multiprocessors: 1, MaxGrid: kit.DefaultCaps.MaxGrid},
-	{Multiprocessors: 1, MaxGrid: kit.DefaultCaps.MaxGrid, Target: ir.Target{SM: 75}}}
+	{Multiprocessors: 1, MaxGrid: kit.DefaultCaps.MaxGrid, Target: ir.Target{SM: 75}},
+	{Multiprocessors: 1, MaxGrid: kit.DefaultCaps.MaxGrid, Target: kit.DefaultCaps.Target}}
 
 func threads(k *kit.Kernel) int { return k.Block[0] * k.Block[1] * k.Block[2] }
 

@@ -68,7 +68,9 @@ func (x *RowWriter) Chunks(n, rows int, top, left ptx.Reg[uint32], below bool, s
 		each = func(f func(i ptx.Reg[uint32])) { f(ptx.U32(0)) }
 	}
 	each(func(i ptx.Reg[uint32]) {
-		k.WarpSync(ptx.FullWarp())
+		if n > 1 { // what was in scratch memory before the first chunk, a barrier has been after
+			k.WarpSync(ptx.FullWarp())
+		}
 		put := func(chunk int) {
 			for row := 0; row < rows; row += 8 {
 				for col := 0; col < 32; col += 8 {

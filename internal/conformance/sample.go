@@ -58,8 +58,8 @@ func NewCase(e *program.Entry, a program.Attr, in ...program.Type) Case {
 	})
 }
 
-// NewCaseWith is [NewCase] with value somewhere in every fourth row of a matrix, from the second on. If it is not finite, to multiply by 0 what
-// has no part in a sum shows in the result.
+// NewCaseWith is [NewCase] with value somewhere in every fourth row of a matrix, from the second on. One that is not finite shows in sums that it
+// has no part in, even if it is multiplied by 0.
 func NewCaseWith(value float32, e *program.Entry, a program.Attr, in ...program.Type) Case {
 	return newCase(e, a, in, func(r *source, x operand) {
 		for row := 1; len(x.Shape) == 2 && row < x.Shape[0]; row += 4 {

@@ -68,7 +68,7 @@ func (x *RowWriter) Chunks(n, rows int, top, left ptx.Reg[uint32], below bool, s
 		each = func(f func(i ptx.Reg[uint32])) { f(ptx.U32(0)) }
 	}
 	each(func(i ptx.Reg[uint32]) {
-		if n > 1 { // what was in scratch memory before the first chunk, a barrier has been after
+		if n > 1 { // a barrier lies between the first chunk and what was in scratch memory before it
 			k.WarpSync(ptx.FullWarp())
 		}
 		put := func(chunk int) {

@@ -109,20 +109,20 @@ func (s *shape) packHalf(dst []float32, h Half, lane, step, cols, steps int) {
 	buffers.Put(buffer)
 }
 
-// dotRows sets y to the dot products of rows of m, ld apart and a multiple of four, with x.
+// dotRows sets y to the dot products of rows of m, ld apart, with x.
 func (m matrix) dotRows(y []float32, ld int, x []float32) {
-	fours := len(y) / 4
 	if m.x != nil {
-		dotRows(&y[0], &m.x[0], ld, &x[0], len(x), fours)
+		dotRows(&y[0], &m.x[0], ld, &x[0], len(x), len(y))
 		return
 	}
 	if dotHalves(y, m.Half, ld, x) {
 		return
 	}
 	buffer := borrow(4 * len(x))
-	for i := range fours {
-		m.from(4*i*ld).widenBlock(*buffer, ld, 1, 4, len(x))
-		dotRows(&y[4*i], &(*buffer)[0], len(x), &x[0], len(x), 1)
+	for i := 0; i < len(y); i += 4 {
+		n := min(4, len(y)-i)
+		m.from(i*ld).widenBlock(*buffer, ld, 1, n, len(x))
+		dotRows(&y[i], &(*buffer)[0], len(x), &x[0], len(x), n)
 	}
 	buffers.Put(buffer)
 }

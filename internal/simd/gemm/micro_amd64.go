@@ -109,19 +109,19 @@ func copyRimAVX2(dst *float32, x *float32, ld int, cols int, width int, k int)
 func copyRimAVX512(dst *float32, x *float32, ld int, cols int, width int, k int)
 
 //go:noescape
-func dotRowsSSE(y *float32, a *float32, ld int, x *float32, n, fours int)
+func dotRowsSSE(y *float32, a *float32, ld int, x *float32, n, rows int)
 
 //go:noescape
 func axpyRowsSSE(y *float32, a *float32, ld int, f *float32, n, eights int)
 
 //go:noescape
-func dotRowsAVX2(y *float32, a *float32, ld int, x *float32, n, fours int)
+func dotRowsAVX2(y *float32, a *float32, ld int, x *float32, n, rows int)
 
 //go:noescape
 func axpyRowsAVX2(y *float32, a *float32, ld int, f *float32, n, eights int)
 
 //go:noescape
-func dotRowsAVX512(y *float32, a *float32, ld int, x *float32, n, fours int)
+func dotRowsAVX512(y *float32, a *float32, ld int, x *float32, n, rows int)
 
 //go:noescape
 func axpyRowsAVX512(y *float32, a *float32, ld int, f *float32, n, eights int)

@@ -36,3 +36,21 @@ func tileNEON(t *Tile)
 
 //go:noescape
 func transposeNEON(dst *float32, rows **float32, width int, k int)
+
+//go:noescape
+func dotRowsNEON(y *float32, a *float32, ld int, x *float32, n int, rows int)
+
+//go:noescape
+func dotRowsF16NEON(y *float32, a *uint16, ld int, x *float32, n int, rows int)
+
+//go:noescape
+func dotRowsBF16NEON(y *float32, a *uint16, ld int, x *float32, n int, rows int)
+
+//go:noescape
+func axpyRowsNEON(y *float32, a *float32, ld int, f *float32, n int, eights int)
+
+//go:noescape
+func axpyRowsF16NEON(y *float32, a *uint16, ld int, f *float32, n int, eights int)
+
+//go:noescape
+func axpyRowsBF16NEON(y *float32, a *uint16, ld int, f *float32, n int, eights int)

@@ -1120,7 +1120,7 @@ panel90:
 	JNE        row89
 	RET
 
-// func dotRowsSSE(y *float32, a *float32, ld int, x *float32, n int, fours int)
+// func dotRowsSSE(y *float32, a *float32, ld int, x *float32, n int, rows int)
 // Requires: SSE
 TEXT ·dotRowsSSE(SB), NOSPLIT, $0-48
 	MOVQ y+0(FP), DI
@@ -1128,13 +1128,15 @@ TEXT ·dotRowsSSE(SB), NOSPLIT, $0-48
 	MOVQ ld+16(FP), DX
 	MOVQ x+24(FP), CX
 	MOVQ n+32(FP), R15
-	MOVQ fours+40(FP), R13
+	MOVQ rows+40(FP), R13
 	SHLQ $0x02, DX
 	LEAQ (SI)(DX*1), R9
 	LEAQ (R9)(DX*1), R10
 	LEAQ (R10)(DX*1), R11
+	SUBQ $0x04, R13
+	JL   none92
 
-four91:
+group91:
 	XORQ  AX, AX
 	MOVQ  R15, R8
 	XORPS X0, X0
@@ -1146,42 +1148,42 @@ four91:
 	XORPS X6, X6
 	XORPS X7, X7
 	SUBQ  $0x08, R8
-	JL    one93
+	JL    few94
 
-two92:
+several93:
 	MOVUPS (CX)(AX*4), X8
-	MOVUPS 16(CX)(AX*4), X9
 	MOVUPS (SI)(AX*4), X10
 	MULPS  X8, X10
 	ADDPS  X10, X0
-	MOVUPS 16(SI)(AX*4), X10
-	MULPS  X9, X10
-	ADDPS  X10, X1
 	MOVUPS (R9)(AX*4), X10
 	MULPS  X8, X10
 	ADDPS  X10, X2
-	MOVUPS 16(R9)(AX*4), X10
-	MULPS  X9, X10
-	ADDPS  X10, X3
 	MOVUPS (R10)(AX*4), X10
 	MULPS  X8, X10
 	ADDPS  X10, X4
-	MOVUPS 16(R10)(AX*4), X10
-	MULPS  X9, X10
-	ADDPS  X10, X5
 	MOVUPS (R11)(AX*4), X10
 	MULPS  X8, X10
 	ADDPS  X10, X6
+	MOVUPS 16(CX)(AX*4), X9
+	MOVUPS 16(SI)(AX*4), X10
+	MULPS  X9, X10
+	ADDPS  X10, X1
+	MOVUPS 16(R9)(AX*4), X10
+	MULPS  X9, X10
+	ADDPS  X10, X3
+	MOVUPS 16(R10)(AX*4), X10
+	MULPS  X9, X10
+	ADDPS  X10, X5
 	MOVUPS 16(R11)(AX*4), X10
 	MULPS  X9, X10
 	ADDPS  X10, X7
 	ADDQ   $0x08, AX
 	SUBQ   $0x08, R8
-	JGE    two92
+	JGE    several93
 
-one93:
+few94:
 	ADDQ   $0x04, R8
-	JL     rest94
+	JL     rest96
 	MOVUPS (CX)(AX*4), X8
 	MOVUPS (SI)(AX*4), X10
 	MULPS  X8, X10
@@ -1198,11 +1200,11 @@ one93:
 	ADDQ   $0x04, AX
 	SUBQ   $0x04, R8
 
-rest94:
+rest96:
 	ADDQ $0x04, R8
-	JEQ  sum95
+	JEQ  sum97
 
-single96:
+single98:
 	MOVSS (CX)(AX*4), X8
 	MOVSS (SI)(AX*4), X10
 	MULSS X8, X10
@@ -1218,9 +1220,9 @@ single96:
 	ADDSS X10, X6
 	INCQ  AX
 	DECQ  R8
-	JNE   single96
+	JNE   single98
 
-sum95:
+sum97:
 	ADDPS    X1, X0
 	ADDPS    X3, X2
 	ADDPS    X5, X4
@@ -1243,8 +1245,88 @@ sum95:
 	LEAQ     (R9)(DX*4), R9
 	LEAQ     (R10)(DX*4), R10
 	LEAQ     (R11)(DX*4), R11
-	DECQ     R13
-	JNE      four91
+	SUBQ     $0x04, R13
+	JGE      group91
+
+none92:
+	ADDQ $0x04, R13
+	SUBQ $0x01, R13
+	JL   none100
+
+group99:
+	XORQ  AX, AX
+	MOVQ  R15, R8
+	XORPS X0, X0
+	XORPS X1, X1
+	XORPS X2, X2
+	XORPS X3, X3
+	SUBQ  $0x10, R8
+	JL    few102
+
+several101:
+	MOVUPS (CX)(AX*4), X8
+	MOVUPS (SI)(AX*4), X10
+	MULPS  X8, X10
+	ADDPS  X10, X0
+	MOVUPS 16(CX)(AX*4), X9
+	MOVUPS 16(SI)(AX*4), X10
+	MULPS  X9, X10
+	ADDPS  X10, X1
+	MOVUPS 32(CX)(AX*4), X8
+	MOVUPS 32(SI)(AX*4), X10
+	MULPS  X8, X10
+	ADDPS  X10, X2
+	MOVUPS 48(CX)(AX*4), X9
+	MOVUPS 48(SI)(AX*4), X10
+	MULPS  X9, X10
+	ADDPS  X10, X3
+	ADDQ   $0x10, AX
+	SUBQ   $0x10, R8
+	JGE    several101
+
+few102:
+	ADDQ $0x0c, R8
+	JL   rest104
+
+one103:
+	MOVUPS (CX)(AX*4), X8
+	MOVUPS (SI)(AX*4), X10
+	MULPS  X8, X10
+	ADDPS  X10, X0
+	ADDQ   $0x04, AX
+	SUBQ   $0x04, R8
+	JGE    one103
+
+rest104:
+	ADDQ $0x04, R8
+	JEQ  sum105
+
+single106:
+	MOVSS (CX)(AX*4), X8
+	MOVSS (SI)(AX*4), X10
+	MULSS X8, X10
+	ADDSS X10, X0
+	INCQ  AX
+	DECQ  R8
+	JNE   single106
+
+sum105:
+	ADDPS   X1, X0
+	ADDPS   X3, X2
+	ADDPS   X2, X0
+	MOVHLPS X0, X1
+	ADDPS   X1, X0
+	MOVAPS  X0, X1
+	SHUFPS  $0x01, X1, X1
+	ADDSS   X1, X0
+	MOVSS   X0, (DI)
+	ADDQ    $0x04, DI
+	LEAQ    (SI)(DX*1), SI
+	SUBQ    $0x01, R13
+	JGE     group99
+
+none100:
+	ADDQ $0x01, R13
 	RET
 
 // func axpyRowsSSE(y *float32, a *float32, ld int, f *float32, n int, eights int)
@@ -1262,7 +1344,7 @@ TEXT ·axpyRowsSSE(SB), NOSPLIT, $0-48
 	LEAQ (R13)(DX*1), BX
 	LEAQ (BX)(DX*1), R15
 
-again97:
+again107:
 	MOVQ   f+24(FP), CX
 	MOVQ   n+32(FP), R8
 	MOVSS  (CX), X0
@@ -1283,9 +1365,9 @@ again97:
 	SHUFPS $0x00, X7, X7
 	XORQ   AX, AX
 	SUBQ   $0x04, R8
-	JL     rest99
+	JL     rest109
 
-whole98:
+whole108:
 	MOVUPS (DI)(AX*4), X8
 	MOVUPS (SI)(AX*4), X9
 	MULPS  X0, X9
@@ -1314,13 +1396,13 @@ whole98:
 	MOVUPS X8, (DI)(AX*4)
 	ADDQ   $0x04, AX
 	SUBQ   $0x04, R8
-	JGE    whole98
+	JGE    whole108
 
-rest99:
+rest109:
 	ADDQ $0x04, R8
-	JEQ  done100
+	JEQ  done110
 
-single101:
+single111:
 	MOVSS (DI)(AX*4), X8
 	MOVSS (SI)(AX*4), X9
 	MULSS X0, X9
@@ -1349,9 +1431,9 @@ single101:
 	MOVSS X8, (DI)(AX*4)
 	INCQ  AX
 	DECQ  R8
-	JNE   single101
+	JNE   single111
 
-done100:
+done110:
 	MOVQ ld+16(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (SI)(DX*8), SI
@@ -1364,7 +1446,7 @@ done100:
 	LEAQ (R15)(DX*8), R15
 	ADDQ $0x20, f+24(FP)
 	DECQ eights+40(FP)
-	JNE  again97
+	JNE  again107
 	RET
 
 // func tileAVX2(t *byte)
@@ -3448,7 +3530,7 @@ panel156:
 	VZEROUPPER
 	RET
 
-// func dotRowsAVX2(y *float32, a *float32, ld int, x *float32, n int, fours int)
+// func dotRowsAVX2(y *float32, a *float32, ld int, x *float32, n int, rows int)
 // Requires: AVX, FMA3
 TEXT ·dotRowsAVX2(SB), NOSPLIT, $0-48
 	MOVQ y+0(FP), DI
@@ -3456,13 +3538,15 @@ TEXT ·dotRowsAVX2(SB), NOSPLIT, $0-48
 	MOVQ ld+16(FP), DX
 	MOVQ x+24(FP), CX
 	MOVQ n+32(FP), R15
-	MOVQ fours+40(FP), R13
+	MOVQ rows+40(FP), R13
 	SHLQ $0x02, DX
 	LEAQ (SI)(DX*1), R9
 	LEAQ (R9)(DX*1), R10
 	LEAQ (R10)(DX*1), R11
+	SUBQ $0x04, R13
+	JL   none158
 
-four157:
+group157:
 	XORQ   AX, AX
 	MOVQ   R15, R8
 	VXORPS Y0, Y0, Y0
@@ -3474,26 +3558,26 @@ four157:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	SUBQ   $0x10, R8
-	JL     one159
+	JL     few160
 
-two158:
+several159:
 	VMOVUPS     (CX)(AX*4), Y8
-	VMOVUPS     32(CX)(AX*4), Y9
 	VFMADD231PS (SI)(AX*4), Y8, Y0
-	VFMADD231PS 32(SI)(AX*4), Y9, Y1
 	VFMADD231PS (R9)(AX*4), Y8, Y2
-	VFMADD231PS 32(R9)(AX*4), Y9, Y3
 	VFMADD231PS (R10)(AX*4), Y8, Y4
-	VFMADD231PS 32(R10)(AX*4), Y9, Y5
 	VFMADD231PS (R11)(AX*4), Y8, Y6
+	VMOVUPS     32(CX)(AX*4), Y9
+	VFMADD231PS 32(SI)(AX*4), Y9, Y1
+	VFMADD231PS 32(R9)(AX*4), Y9, Y3
+	VFMADD231PS 32(R10)(AX*4), Y9, Y5
 	VFMADD231PS 32(R11)(AX*4), Y9, Y7
 	ADDQ        $0x10, AX
 	SUBQ        $0x10, R8
-	JGE         two158
+	JGE         several159
 
-one159:
+few160:
 	ADDQ        $0x08, R8
-	JL          rest160
+	JL          rest162
 	VMOVUPS     (CX)(AX*4), Y8
 	VFMADD231PS (SI)(AX*4), Y8, Y0
 	VFMADD231PS (R9)(AX*4), Y8, Y2
@@ -3502,9 +3586,9 @@ one159:
 	ADDQ        $0x08, AX
 	SUBQ        $0x08, R8
 
-rest160:
+rest162:
 	ADDQ        $0x08, R8
-	JEQ         sum161
+	JEQ         sum163
 	LEAQ        gemmMasks<>+0(SB), BX
 	SHLQ        $0x02, R8
 	SUBQ        R8, BX
@@ -3519,7 +3603,7 @@ rest160:
 	VMASKMOVPS  (R11)(AX*4), Y11, Y10
 	VFMADD231PS Y10, Y8, Y6
 
-sum161:
+sum163:
 	VADDPS       Y1, Y0, Y0
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y5, Y4, Y4
@@ -3535,8 +3619,75 @@ sum161:
 	LEAQ         (R9)(DX*4), R9
 	LEAQ         (R10)(DX*4), R10
 	LEAQ         (R11)(DX*4), R11
-	DECQ         R13
-	JNE          four157
+	SUBQ         $0x04, R13
+	JGE          group157
+
+none158:
+	ADDQ $0x04, R13
+	SUBQ $0x01, R13
+	JL   none165
+
+group164:
+	XORQ   AX, AX
+	MOVQ   R15, R8
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	SUBQ   $0x20, R8
+	JL     few167
+
+several166:
+	VMOVUPS     (SI)(AX*4), Y10
+	VFMADD231PS (CX)(AX*4), Y10, Y0
+	VMOVUPS     32(SI)(AX*4), Y10
+	VFMADD231PS 32(CX)(AX*4), Y10, Y1
+	VMOVUPS     64(SI)(AX*4), Y10
+	VFMADD231PS 64(CX)(AX*4), Y10, Y2
+	VMOVUPS     96(SI)(AX*4), Y10
+	VFMADD231PS 96(CX)(AX*4), Y10, Y3
+	ADDQ        $0x20, AX
+	SUBQ        $0x20, R8
+	JGE         several166
+
+few167:
+	ADDQ $0x18, R8
+	JL   rest169
+
+one168:
+	VMOVUPS     (SI)(AX*4), Y10
+	VFMADD231PS (CX)(AX*4), Y10, Y0
+	ADDQ        $0x08, AX
+	SUBQ        $0x08, R8
+	JGE         one168
+
+rest169:
+	ADDQ        $0x08, R8
+	JEQ         sum170
+	LEAQ        gemmMasks<>+0(SB), BX
+	SHLQ        $0x02, R8
+	SUBQ        R8, BX
+	VMOVUPS     32(BX), Y11
+	VMASKMOVPS  (CX)(AX*4), Y11, Y8
+	VMASKMOVPS  (SI)(AX*4), Y11, Y10
+	VFMADD231PS Y10, Y8, Y0
+
+sum170:
+	VADDPS       Y1, Y0, Y0
+	VADDPS       Y3, Y2, Y2
+	VADDPS       Y2, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPS       X1, X0, X0
+	VHADDPS      X0, X0, X0
+	VHADDPS      X0, X0, X0
+	VMOVSS       X0, (DI)
+	ADDQ         $0x04, DI
+	LEAQ         (SI)(DX*1), SI
+	SUBQ         $0x01, R13
+	JGE          group164
+
+none165:
+	ADDQ $0x01, R13
 	VZEROUPPER
 	RET
 
@@ -3555,7 +3706,7 @@ TEXT ·axpyRowsAVX2(SB), NOSPLIT, $0-48
 	LEAQ (R13)(DX*1), BX
 	LEAQ (BX)(DX*1), R15
 
-again162:
+again171:
 	MOVQ         f+24(FP), CX
 	MOVQ         n+32(FP), R8
 	VBROADCASTSS (CX), Y0
@@ -3568,9 +3719,9 @@ again162:
 	VBROADCASTSS 28(CX), Y7
 	XORQ         AX, AX
 	SUBQ         $0x08, R8
-	JL           rest164
+	JL           rest173
 
-whole163:
+whole172:
 	VMOVUPS     (DI)(AX*4), Y8
 	VFMADD231PS (SI)(AX*4), Y0, Y8
 	VFMADD231PS (R9)(AX*4), Y1, Y8
@@ -3583,11 +3734,11 @@ whole163:
 	VMOVUPS     Y8, (DI)(AX*4)
 	ADDQ        $0x08, AX
 	SUBQ        $0x08, R8
-	JGE         whole163
+	JGE         whole172
 
-rest164:
+rest173:
 	ADDQ        $0x08, R8
-	JEQ         done165
+	JEQ         done174
 	LEAQ        gemmMasks<>+0(SB), DX
 	SHLQ        $0x02, R8
 	SUBQ        R8, DX
@@ -3611,7 +3762,7 @@ rest164:
 	VFMADD231PS Y9, Y7, Y8
 	VMASKMOVPS  Y8, Y10, (DI)(AX*4)
 
-done165:
+done174:
 	MOVQ ld+16(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (SI)(DX*8), SI
@@ -3624,7 +3775,7 @@ done165:
 	LEAQ (R15)(DX*8), R15
 	ADDQ $0x20, f+24(FP)
 	DECQ eights+40(FP)
-	JNE  again162
+	JNE  again171
 	VZEROUPPER
 	RET
 
@@ -3640,30 +3791,30 @@ TEXT ·copyRimAVX2(SB), NOSPLIT, $0-48
 	SHLQ    $0x02, DX
 	SHLQ    $0x02, R8
 	CMPQ    CX, $0x08
-	JG      wide166
+	JG      wide175
 	LEAQ    gemmMasks<>+0(SB), BX
 	SHLQ    $0x02, CX
 	SUBQ    CX, BX
 	VMOVUPS 32(BX), Y2
 
-row167:
+row176:
 	VMASKMOVPS (SI), Y2, Y1
 	VMOVUPS    Y1, (DI)
 	ADDQ       DX, SI
 	ADDQ       R8, DI
 	DECQ       R9
-	JNE        row167
+	JNE        row176
 	VZEROUPPER
 	RET
 
-wide166:
+wide175:
 	SUBQ    $0x08, CX
 	LEAQ    gemmMasks<>+0(SB), BX
 	SHLQ    $0x02, CX
 	SUBQ    CX, BX
 	VMOVUPS 32(BX), Y2
 
-row168:
+row177:
 	VMOVUPS    (SI), Y0
 	VMASKMOVPS 32(SI), Y2, Y1
 	VMOVUPS    Y0, (DI)
@@ -3671,7 +3822,7 @@ row168:
 	ADDQ       DX, SI
 	ADDQ       R8, DI
 	DECQ       R9
-	JNE        row168
+	JNE        row177
 	VZEROUPPER
 	RET
 
@@ -3687,9 +3838,9 @@ TEXT ·columnsAVX2(SB), NOSPLIT, $0-48
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), R12
 
-wide170:
+wide179:
 	CMPQ   R8, $0x20
-	JL     next171
+	JL     next180
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -3702,9 +3853,9 @@ wide170:
 	MOVQ   CX, BX
 	MOVQ   R9, AX
 	SUBQ   $0x02, AX
-	JL     rest173
+	JL     rest182
 
-many172:
+many181:
 	VBROADCASTSS (BX), Y8
 	VFMADD231PS  (R10), Y8, Y0
 	VFMADD231PS  32(R10), Y8, Y1
@@ -3718,13 +3869,13 @@ many172:
 	LEAQ         (R10)(DX*2), R10
 	ADDQ         $0x08, BX
 	SUBQ         $0x02, AX
-	JGE          many172
+	JGE          many181
 
-rest173:
+rest182:
 	ADDQ $0x02, AX
-	JEQ  store175
+	JEQ  store184
 
-single174:
+single183:
 	VBROADCASTSS (BX), Y8
 	VFMADD231PS  (R10), Y8, Y0
 	VFMADD231PS  32(R10), Y8, Y1
@@ -3733,9 +3884,9 @@ single174:
 	ADDQ         DX, R10
 	ADDQ         $0x04, BX
 	DECQ         AX
-	JNE          single174
+	JNE          single183
 
-store175:
+store184:
 	VADDPS  Y4, Y0, Y0
 	VADDPS  Y5, Y1, Y1
 	VADDPS  Y6, Y2, Y2
@@ -3747,12 +3898,12 @@ store175:
 	ADDQ    $0x00000080, DI
 	ADDQ    $0x00000080, SI
 	SUBQ    $0x20, R8
-	JMP     wide170
+	JMP     wide179
 
-next171:
-wide176:
+next180:
+wide185:
 	CMPQ   R8, $0x10
-	JL     next177
+	JL     next186
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -3765,9 +3916,9 @@ wide176:
 	MOVQ   CX, BX
 	MOVQ   R9, AX
 	SUBQ   $0x04, AX
-	JL     rest179
+	JL     rest188
 
-many178:
+many187:
 	VBROADCASTSS (BX), Y8
 	VFMADD231PS  (R10), Y8, Y0
 	VFMADD231PS  32(R10), Y8, Y1
@@ -3783,22 +3934,22 @@ many178:
 	LEAQ         (R10)(DX*4), R10
 	ADDQ         $0x10, BX
 	SUBQ         $0x04, AX
-	JGE          many178
+	JGE          many187
 
-rest179:
+rest188:
 	ADDQ $0x04, AX
-	JEQ  store181
+	JEQ  store190
 
-single180:
+single189:
 	VBROADCASTSS (BX), Y8
 	VFMADD231PS  (R10), Y8, Y0
 	VFMADD231PS  32(R10), Y8, Y1
 	ADDQ         DX, R10
 	ADDQ         $0x04, BX
 	DECQ         AX
-	JNE          single180
+	JNE          single189
 
-store181:
+store190:
 	VADDPS  Y4, Y0, Y0
 	VADDPS  Y5, Y1, Y1
 	VADDPS  Y6, Y2, Y2
@@ -3810,12 +3961,12 @@ store181:
 	ADDQ    $0x00000040, DI
 	ADDQ    $0x00000040, SI
 	SUBQ    $0x10, R8
-	JMP     wide176
+	JMP     wide185
 
-next177:
-wide182:
+next186:
+wide191:
 	CMPQ   R8, $0x08
-	JL     next183
+	JL     next192
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -3828,9 +3979,9 @@ wide182:
 	MOVQ   CX, BX
 	MOVQ   R9, AX
 	SUBQ   $0x08, AX
-	JL     rest185
+	JL     rest194
 
-many184:
+many193:
 	LEAQ         (R10)(DX*4), R11
 	VBROADCASTSS (BX), Y8
 	VFMADD231PS  (R10), Y8, Y0
@@ -3851,21 +4002,21 @@ many184:
 	LEAQ         (R10)(DX*8), R10
 	ADDQ         $0x20, BX
 	SUBQ         $0x08, AX
-	JGE          many184
+	JGE          many193
 
-rest185:
+rest194:
 	ADDQ $0x08, AX
-	JEQ  store187
+	JEQ  store196
 
-single186:
+single195:
 	VBROADCASTSS (BX), Y8
 	VFMADD231PS  (R10), Y8, Y0
 	ADDQ         DX, R10
 	ADDQ         $0x04, BX
 	DECQ         AX
-	JNE          single186
+	JNE          single195
 
-store187:
+store196:
 	VADDPS  Y4, Y0, Y0
 	VADDPS  Y5, Y1, Y1
 	VADDPS  Y6, Y2, Y2
@@ -3877,11 +4028,11 @@ store187:
 	ADDQ    $0x00000020, DI
 	ADDQ    $0x00000020, SI
 	SUBQ    $0x08, R8
-	JMP     wide182
+	JMP     wide191
 
-next183:
+next192:
 	TESTQ   R8, R8
-	JEQ     done169
+	JEQ     done178
 	MOVQ    R8, AX
 	LEAQ    gemmMasks<>+0(SB), R10
 	SHLQ    $0x02, AX
@@ -3895,9 +4046,9 @@ next183:
 	MOVQ    CX, BX
 	MOVQ    R9, AX
 	SUBQ    $0x04, AX
-	JL      rest189
+	JL      rest198
 
-many188:
+many197:
 	VBROADCASTSS (BX), Y8
 	VMASKMOVPS   (R10), Y10, Y9
 	VFMADD231PS  Y9, Y8, Y0
@@ -3913,32 +4064,32 @@ many188:
 	LEAQ         (R10)(DX*4), R10
 	ADDQ         $0x10, BX
 	SUBQ         $0x04, AX
-	JGE          many188
+	JGE          many197
 
-rest189:
+rest198:
 	ADDQ $0x04, AX
-	JEQ  store191
+	JEQ  store200
 
-single190:
+single199:
 	VBROADCASTSS (BX), Y8
 	VMASKMOVPS   (R10), Y10, Y9
 	VFMADD231PS  Y9, Y8, Y0
 	ADDQ         DX, R10
 	ADDQ         $0x04, BX
 	DECQ         AX
-	JNE          single190
+	JNE          single199
 
-store191:
+store200:
 	VADDPS     Y2, Y0, Y0
 	VADDPS     Y3, Y1, Y1
 	VADDPS     Y1, Y0, Y0
 	VMASKMOVPS Y0, Y10, (DI)
 
-done169:
+done178:
 	VZEROUPPER
 	RET
 
-// func dotRowsF16AVX2(y *float32, a *uint16, ld int, x *float32, n int, fours int)
+// func dotRowsF16AVX2(y *float32, a *uint16, ld int, x *float32, n int, rows int)
 // Requires: AVX, F16C, FMA3
 TEXT ·dotRowsF16AVX2(SB), NOSPLIT, $0-48
 	MOVQ y+0(FP), DI
@@ -3946,13 +4097,15 @@ TEXT ·dotRowsF16AVX2(SB), NOSPLIT, $0-48
 	MOVQ ld+16(FP), DX
 	MOVQ x+24(FP), CX
 	MOVQ n+32(FP), R15
-	MOVQ fours+40(FP), R13
+	MOVQ rows+40(FP), R13
 	SHLQ $0x01, DX
 	LEAQ (SI)(DX*1), R9
 	LEAQ (R9)(DX*1), R10
 	LEAQ (R10)(DX*1), R11
+	SUBQ $0x04, R13
+	JL   none202
 
-four192:
+group201:
 	XORQ   AX, AX
 	MOVQ   R15, R8
 	VXORPS Y0, Y0, Y0
@@ -3964,49 +4117,49 @@ four192:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	SUBQ   $0x10, R8
-	JL     one194
+	JL     few204
 
-two193:
+several203:
 	VMOVUPS     (CX)(AX*4), Y8
-	VMOVUPS     32(CX)(AX*4), Y9
 	VCVTPH2PS   (SI)(AX*2), Y10
-	VFMADD231PS Y10, Y8, Y0
-	VCVTPH2PS   16(SI)(AX*2), Y10
-	VFMADD231PS Y10, Y9, Y1
+	VFMADD231PS Y8, Y10, Y0
 	VCVTPH2PS   (R9)(AX*2), Y10
-	VFMADD231PS Y10, Y8, Y2
-	VCVTPH2PS   16(R9)(AX*2), Y10
-	VFMADD231PS Y10, Y9, Y3
+	VFMADD231PS Y8, Y10, Y2
 	VCVTPH2PS   (R10)(AX*2), Y10
-	VFMADD231PS Y10, Y8, Y4
-	VCVTPH2PS   16(R10)(AX*2), Y10
-	VFMADD231PS Y10, Y9, Y5
+	VFMADD231PS Y8, Y10, Y4
 	VCVTPH2PS   (R11)(AX*2), Y10
-	VFMADD231PS Y10, Y8, Y6
+	VFMADD231PS Y8, Y10, Y6
+	VMOVUPS     32(CX)(AX*4), Y9
+	VCVTPH2PS   16(SI)(AX*2), Y10
+	VFMADD231PS Y9, Y10, Y1
+	VCVTPH2PS   16(R9)(AX*2), Y10
+	VFMADD231PS Y9, Y10, Y3
+	VCVTPH2PS   16(R10)(AX*2), Y10
+	VFMADD231PS Y9, Y10, Y5
 	VCVTPH2PS   16(R11)(AX*2), Y10
-	VFMADD231PS Y10, Y9, Y7
+	VFMADD231PS Y9, Y10, Y7
 	ADDQ        $0x10, AX
 	SUBQ        $0x10, R8
-	JGE         two193
+	JGE         several203
 
-one194:
+few204:
 	ADDQ        $0x08, R8
-	JL          rest195
+	JL          rest206
 	VMOVUPS     (CX)(AX*4), Y8
 	VCVTPH2PS   (SI)(AX*2), Y10
-	VFMADD231PS Y10, Y8, Y0
+	VFMADD231PS Y8, Y10, Y0
 	VCVTPH2PS   (R9)(AX*2), Y10
-	VFMADD231PS Y10, Y8, Y2
+	VFMADD231PS Y8, Y10, Y2
 	VCVTPH2PS   (R10)(AX*2), Y10
-	VFMADD231PS Y10, Y8, Y4
+	VFMADD231PS Y8, Y10, Y4
 	VCVTPH2PS   (R11)(AX*2), Y10
-	VFMADD231PS Y10, Y8, Y6
+	VFMADD231PS Y8, Y10, Y6
 	ADDQ        $0x08, AX
 	SUBQ        $0x08, R8
 
-rest195:
+rest206:
 	ADDQ        $0x08, R8
-	JEQ         sum196
+	JEQ         sum207
 	LEAQ        (AX)(R8*1), R12
 	LEAQ        gemmShifts<>+0(SB), BX
 	SUBQ        R8, BX
@@ -4034,7 +4187,7 @@ rest195:
 	VCVTPH2PS   X10, Y10
 	VFMADD231PS Y10, Y8, Y6
 
-sum196:
+sum207:
 	VADDPS       Y1, Y0, Y0
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y5, Y4, Y4
@@ -4050,8 +4203,82 @@ sum196:
 	LEAQ         (R9)(DX*4), R9
 	LEAQ         (R10)(DX*4), R10
 	LEAQ         (R11)(DX*4), R11
-	DECQ         R13
-	JNE          four192
+	SUBQ         $0x04, R13
+	JGE          group201
+
+none202:
+	ADDQ $0x04, R13
+	SUBQ $0x01, R13
+	JL   none209
+
+group208:
+	XORQ   AX, AX
+	MOVQ   R15, R8
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	SUBQ   $0x20, R8
+	JL     few211
+
+several210:
+	VCVTPH2PS   (SI)(AX*2), Y10
+	VFMADD231PS (CX)(AX*4), Y10, Y0
+	VCVTPH2PS   16(SI)(AX*2), Y10
+	VFMADD231PS 32(CX)(AX*4), Y10, Y1
+	VCVTPH2PS   32(SI)(AX*2), Y10
+	VFMADD231PS 64(CX)(AX*4), Y10, Y2
+	VCVTPH2PS   48(SI)(AX*2), Y10
+	VFMADD231PS 96(CX)(AX*4), Y10, Y3
+	ADDQ        $0x20, AX
+	SUBQ        $0x20, R8
+	JGE         several210
+
+few211:
+	ADDQ $0x18, R8
+	JL   rest213
+
+one212:
+	VCVTPH2PS   (SI)(AX*2), Y10
+	VFMADD231PS (CX)(AX*4), Y10, Y0
+	ADDQ        $0x08, AX
+	SUBQ        $0x08, R8
+	JGE         one212
+
+rest213:
+	ADDQ        $0x08, R8
+	JEQ         sum214
+	LEAQ        (AX)(R8*1), R12
+	LEAQ        gemmShifts<>+0(SB), BX
+	SUBQ        R8, BX
+	SUBQ        R8, BX
+	VMOVDQU     16(BX), X12
+	LEAQ        gemmMasks<>+0(SB), BX
+	SHLQ        $0x02, R8
+	SUBQ        R8, BX
+	VMOVUPS     32(BX), Y11
+	VMASKMOVPS  (CX)(AX*4), Y11, Y8
+	VMOVDQU     -16(SI)(R12*2), X10
+	VPSHUFB     X12, X10, X10
+	VCVTPH2PS   X10, Y10
+	VFMADD231PS Y10, Y8, Y0
+
+sum214:
+	VADDPS       Y1, Y0, Y0
+	VADDPS       Y3, Y2, Y2
+	VADDPS       Y2, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPS       X1, X0, X0
+	VHADDPS      X0, X0, X0
+	VHADDPS      X0, X0, X0
+	VMOVSS       X0, (DI)
+	ADDQ         $0x04, DI
+	LEAQ         (SI)(DX*1), SI
+	SUBQ         $0x01, R13
+	JGE          group208
+
+none209:
+	ADDQ $0x01, R13
 	VZEROUPPER
 	RET
 
@@ -4104,7 +4331,7 @@ TEXT ·axpyRowsF16AVX2(SB), NOSPLIT, $0-48
 	LEAQ (R13)(DX*1), BX
 	LEAQ (BX)(DX*1), R15
 
-again197:
+again215:
 	MOVQ         f+24(FP), CX
 	MOVQ         n+32(FP), R8
 	VBROADCASTSS (CX), Y0
@@ -4117,9 +4344,9 @@ again197:
 	VBROADCASTSS 28(CX), Y7
 	XORQ         AX, AX
 	SUBQ         $0x08, R8
-	JL           rest199
+	JL           rest217
 
-whole198:
+whole216:
 	VMOVUPS     (DI)(AX*4), Y8
 	VCVTPH2PS   (SI)(AX*2), Y9
 	VFMADD231PS Y9, Y0, Y8
@@ -4140,11 +4367,11 @@ whole198:
 	VMOVUPS     Y8, (DI)(AX*4)
 	ADDQ        $0x08, AX
 	SUBQ        $0x08, R8
-	JGE         whole198
+	JGE         whole216
 
-rest199:
+rest217:
 	ADDQ        $0x08, R8
-	JEQ         done200
+	JEQ         done218
 	LEAQ        (AX)(R8*1), CX
 	LEAQ        gemmShifts<>+0(SB), DX
 	SUBQ        R8, DX
@@ -4189,7 +4416,7 @@ rest199:
 	VFMADD231PS Y9, Y7, Y8
 	VMASKMOVPS  Y8, Y10, (DI)(AX*4)
 
-done200:
+done218:
 	MOVQ ld+16(FP), DX
 	SHLQ $0x01, DX
 	LEAQ (SI)(DX*8), SI
@@ -4202,11 +4429,11 @@ done200:
 	LEAQ (R15)(DX*8), R15
 	ADDQ $0x20, f+24(FP)
 	DECQ eights+40(FP)
-	JNE  again197
+	JNE  again215
 	VZEROUPPER
 	RET
 
-// func dotRowsBF16AVX2(y *float32, a *uint16, ld int, x *float32, n int, fours int)
+// func dotRowsBF16AVX2(y *float32, a *uint16, ld int, x *float32, n int, rows int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·dotRowsBF16AVX2(SB), NOSPLIT, $0-48
 	MOVQ y+0(FP), DI
@@ -4214,13 +4441,15 @@ TEXT ·dotRowsBF16AVX2(SB), NOSPLIT, $0-48
 	MOVQ ld+16(FP), DX
 	MOVQ x+24(FP), CX
 	MOVQ n+32(FP), R15
-	MOVQ fours+40(FP), R13
+	MOVQ rows+40(FP), R13
 	SHLQ $0x01, DX
 	LEAQ (SI)(DX*1), R9
 	LEAQ (R9)(DX*1), R10
 	LEAQ (R10)(DX*1), R11
+	SUBQ $0x04, R13
+	JL   none220
 
-four201:
+group219:
 	XORQ   AX, AX
 	MOVQ   R15, R8
 	VXORPS Y0, Y0, Y0
@@ -4232,61 +4461,61 @@ four201:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	SUBQ   $0x10, R8
-	JL     one203
+	JL     few222
 
-two202:
+several221:
 	VMOVUPS     (CX)(AX*4), Y8
-	VMOVUPS     32(CX)(AX*4), Y9
 	VPMOVZXWD   (SI)(AX*2), Y10
 	VPSLLD      $0x10, Y10, Y10
-	VFMADD231PS Y10, Y8, Y0
+	VFMADD231PS Y8, Y10, Y0
+	VPMOVZXWD   (R9)(AX*2), Y10
+	VPSLLD      $0x10, Y10, Y10
+	VFMADD231PS Y8, Y10, Y2
+	VPMOVZXWD   (R10)(AX*2), Y10
+	VPSLLD      $0x10, Y10, Y10
+	VFMADD231PS Y8, Y10, Y4
+	VPMOVZXWD   (R11)(AX*2), Y10
+	VPSLLD      $0x10, Y10, Y10
+	VFMADD231PS Y8, Y10, Y6
+	VMOVUPS     32(CX)(AX*4), Y9
 	VPMOVZXWD   16(SI)(AX*2), Y10
 	VPSLLD      $0x10, Y10, Y10
-	VFMADD231PS Y10, Y9, Y1
-	VPMOVZXWD   (R9)(AX*2), Y10
-	VPSLLD      $0x10, Y10, Y10
-	VFMADD231PS Y10, Y8, Y2
+	VFMADD231PS Y9, Y10, Y1
 	VPMOVZXWD   16(R9)(AX*2), Y10
 	VPSLLD      $0x10, Y10, Y10
-	VFMADD231PS Y10, Y9, Y3
-	VPMOVZXWD   (R10)(AX*2), Y10
-	VPSLLD      $0x10, Y10, Y10
-	VFMADD231PS Y10, Y8, Y4
+	VFMADD231PS Y9, Y10, Y3
 	VPMOVZXWD   16(R10)(AX*2), Y10
 	VPSLLD      $0x10, Y10, Y10
-	VFMADD231PS Y10, Y9, Y5
-	VPMOVZXWD   (R11)(AX*2), Y10
-	VPSLLD      $0x10, Y10, Y10
-	VFMADD231PS Y10, Y8, Y6
+	VFMADD231PS Y9, Y10, Y5
 	VPMOVZXWD   16(R11)(AX*2), Y10
 	VPSLLD      $0x10, Y10, Y10
-	VFMADD231PS Y10, Y9, Y7
+	VFMADD231PS Y9, Y10, Y7
 	ADDQ        $0x10, AX
 	SUBQ        $0x10, R8
-	JGE         two202
+	JGE         several221
 
-one203:
+few222:
 	ADDQ        $0x08, R8
-	JL          rest204
+	JL          rest224
 	VMOVUPS     (CX)(AX*4), Y8
 	VPMOVZXWD   (SI)(AX*2), Y10
 	VPSLLD      $0x10, Y10, Y10
-	VFMADD231PS Y10, Y8, Y0
+	VFMADD231PS Y8, Y10, Y0
 	VPMOVZXWD   (R9)(AX*2), Y10
 	VPSLLD      $0x10, Y10, Y10
-	VFMADD231PS Y10, Y8, Y2
+	VFMADD231PS Y8, Y10, Y2
 	VPMOVZXWD   (R10)(AX*2), Y10
 	VPSLLD      $0x10, Y10, Y10
-	VFMADD231PS Y10, Y8, Y4
+	VFMADD231PS Y8, Y10, Y4
 	VPMOVZXWD   (R11)(AX*2), Y10
 	VPSLLD      $0x10, Y10, Y10
-	VFMADD231PS Y10, Y8, Y6
+	VFMADD231PS Y8, Y10, Y6
 	ADDQ        $0x08, AX
 	SUBQ        $0x08, R8
 
-rest204:
+rest224:
 	ADDQ        $0x08, R8
-	JEQ         sum205
+	JEQ         sum225
 	LEAQ        (AX)(R8*1), R12
 	LEAQ        gemmShifts<>+0(SB), BX
 	SUBQ        R8, BX
@@ -4318,7 +4547,7 @@ rest204:
 	VPSLLD      $0x10, Y10, Y10
 	VFMADD231PS Y10, Y8, Y6
 
-sum205:
+sum225:
 	VADDPS       Y1, Y0, Y0
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y5, Y4, Y4
@@ -4334,8 +4563,88 @@ sum205:
 	LEAQ         (R9)(DX*4), R9
 	LEAQ         (R10)(DX*4), R10
 	LEAQ         (R11)(DX*4), R11
-	DECQ         R13
-	JNE          four201
+	SUBQ         $0x04, R13
+	JGE          group219
+
+none220:
+	ADDQ $0x04, R13
+	SUBQ $0x01, R13
+	JL   none227
+
+group226:
+	XORQ   AX, AX
+	MOVQ   R15, R8
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	SUBQ   $0x20, R8
+	JL     few229
+
+several228:
+	VPMOVZXWD   (SI)(AX*2), Y10
+	VPSLLD      $0x10, Y10, Y10
+	VFMADD231PS (CX)(AX*4), Y10, Y0
+	VPMOVZXWD   16(SI)(AX*2), Y10
+	VPSLLD      $0x10, Y10, Y10
+	VFMADD231PS 32(CX)(AX*4), Y10, Y1
+	VPMOVZXWD   32(SI)(AX*2), Y10
+	VPSLLD      $0x10, Y10, Y10
+	VFMADD231PS 64(CX)(AX*4), Y10, Y2
+	VPMOVZXWD   48(SI)(AX*2), Y10
+	VPSLLD      $0x10, Y10, Y10
+	VFMADD231PS 96(CX)(AX*4), Y10, Y3
+	ADDQ        $0x20, AX
+	SUBQ        $0x20, R8
+	JGE         several228
+
+few229:
+	ADDQ $0x18, R8
+	JL   rest231
+
+one230:
+	VPMOVZXWD   (SI)(AX*2), Y10
+	VPSLLD      $0x10, Y10, Y10
+	VFMADD231PS (CX)(AX*4), Y10, Y0
+	ADDQ        $0x08, AX
+	SUBQ        $0x08, R8
+	JGE         one230
+
+rest231:
+	ADDQ        $0x08, R8
+	JEQ         sum232
+	LEAQ        (AX)(R8*1), R12
+	LEAQ        gemmShifts<>+0(SB), BX
+	SUBQ        R8, BX
+	SUBQ        R8, BX
+	VMOVDQU     16(BX), X12
+	LEAQ        gemmMasks<>+0(SB), BX
+	SHLQ        $0x02, R8
+	SUBQ        R8, BX
+	VMOVUPS     32(BX), Y11
+	VMASKMOVPS  (CX)(AX*4), Y11, Y8
+	VMOVDQU     -16(SI)(R12*2), X10
+	VPSHUFB     X12, X10, X10
+	VPMOVZXWD   X10, Y10
+	VPSLLD      $0x10, Y10, Y10
+	VFMADD231PS Y10, Y8, Y0
+
+sum232:
+	VADDPS       Y1, Y0, Y0
+	VADDPS       Y3, Y2, Y2
+	VADDPS       Y2, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPS       X1, X0, X0
+	VHADDPS      X0, X0, X0
+	VHADDPS      X0, X0, X0
+	VMOVSS       X0, (DI)
+	ADDQ         $0x04, DI
+	LEAQ         (SI)(DX*1), SI
+	SUBQ         $0x01, R13
+	JGE          group226
+
+none227:
+	ADDQ $0x01, R13
 	VZEROUPPER
 	RET
 
@@ -4354,7 +4663,7 @@ TEXT ·axpyRowsBF16AVX2(SB), NOSPLIT, $0-48
 	LEAQ (R13)(DX*1), BX
 	LEAQ (BX)(DX*1), R15
 
-again206:
+again233:
 	MOVQ         f+24(FP), CX
 	MOVQ         n+32(FP), R8
 	VBROADCASTSS (CX), Y0
@@ -4367,9 +4676,9 @@ again206:
 	VBROADCASTSS 28(CX), Y7
 	XORQ         AX, AX
 	SUBQ         $0x08, R8
-	JL           rest208
+	JL           rest235
 
-whole207:
+whole234:
 	VMOVUPS     (DI)(AX*4), Y8
 	VPMOVZXWD   (SI)(AX*2), Y9
 	VPSLLD      $0x10, Y9, Y9
@@ -4398,11 +4707,11 @@ whole207:
 	VMOVUPS     Y8, (DI)(AX*4)
 	ADDQ        $0x08, AX
 	SUBQ        $0x08, R8
-	JGE         whole207
+	JGE         whole234
 
-rest208:
+rest235:
 	ADDQ        $0x08, R8
-	JEQ         done209
+	JEQ         done236
 	LEAQ        (AX)(R8*1), CX
 	LEAQ        gemmShifts<>+0(SB), DX
 	SUBQ        R8, DX
@@ -4455,7 +4764,7 @@ rest208:
 	VFMADD231PS Y9, Y7, Y8
 	VMASKMOVPS  Y8, Y10, (DI)(AX*4)
 
-done209:
+done236:
 	MOVQ ld+16(FP), DX
 	SHLQ $0x01, DX
 	LEAQ (SI)(DX*8), SI
@@ -4468,7 +4777,7 @@ done209:
 	LEAQ (R15)(DX*8), R15
 	ADDQ $0x20, f+24(FP)
 	DECQ eights+40(FP)
-	JNE  again206
+	JNE  again233
 	VZEROUPPER
 	RET
 
@@ -10149,7 +10458,7 @@ panel293:
 	VZEROUPPER
 	RET
 
-// func dotRowsAVX512(y *float32, a *float32, ld int, x *float32, n int, fours int)
+// func dotRowsAVX512(y *float32, a *float32, ld int, x *float32, n int, rows int)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·dotRowsAVX512(SB), NOSPLIT, $0-48
 	MOVQ y+0(FP), DI
@@ -10157,13 +10466,15 @@ TEXT ·dotRowsAVX512(SB), NOSPLIT, $0-48
 	MOVQ ld+16(FP), DX
 	MOVQ x+24(FP), CX
 	MOVQ n+32(FP), R15
-	MOVQ fours+40(FP), R13
+	MOVQ rows+40(FP), R13
 	SHLQ $0x02, DX
 	LEAQ (SI)(DX*1), R9
 	LEAQ (R9)(DX*1), R10
 	LEAQ (R10)(DX*1), R11
+	SUBQ $0x04, R13
+	JL   none295
 
-four294:
+group294:
 	XORQ   AX, AX
 	MOVQ   R15, R8
 	VPXORD Z0, Z0, Z0
@@ -10175,26 +10486,26 @@ four294:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 	SUBQ   $0x20, R8
-	JL     one296
+	JL     few297
 
-two295:
+several296:
 	VMOVUPS     (CX)(AX*4), Z8
-	VMOVUPS     64(CX)(AX*4), Z9
 	VFMADD231PS (SI)(AX*4), Z8, Z0
-	VFMADD231PS 64(SI)(AX*4), Z9, Z1
 	VFMADD231PS (R9)(AX*4), Z8, Z2
-	VFMADD231PS 64(R9)(AX*4), Z9, Z3
 	VFMADD231PS (R10)(AX*4), Z8, Z4
-	VFMADD231PS 64(R10)(AX*4), Z9, Z5
 	VFMADD231PS (R11)(AX*4), Z8, Z6
+	VMOVUPS     64(CX)(AX*4), Z9
+	VFMADD231PS 64(SI)(AX*4), Z9, Z1
+	VFMADD231PS 64(R9)(AX*4), Z9, Z3
+	VFMADD231PS 64(R10)(AX*4), Z9, Z5
 	VFMADD231PS 64(R11)(AX*4), Z9, Z7
 	ADDQ        $0x20, AX
 	SUBQ        $0x20, R8
-	JGE         two295
+	JGE         several296
 
-one296:
+few297:
 	ADDQ        $0x10, R8
-	JL          rest297
+	JL          rest299
 	VMOVUPS     (CX)(AX*4), Z8
 	VFMADD231PS (SI)(AX*4), Z8, Z0
 	VFMADD231PS (R9)(AX*4), Z8, Z2
@@ -10203,9 +10514,9 @@ one296:
 	ADDQ        $0x10, AX
 	SUBQ        $0x10, R8
 
-rest297:
+rest299:
 	ADDQ        $0x10, R8
-	JEQ         sum298
+	JEQ         sum300
 	MOVL        $0xffffffff, BX
 	BZHIL       R8, BX, BX
 	KMOVW       BX, K1
@@ -10219,7 +10530,7 @@ rest297:
 	VMOVUPS.Z   (R11)(AX*4), K1, Z10
 	VFMADD231PS Z10, Z8, Z6
 
-sum298:
+sum300:
 	VADDPS        Z1, Z0, Z0
 	VEXTRACTF64X4 $0x01, Z0, Y8
 	VADDPS        Y8, Y0, Y0
@@ -10243,8 +10554,76 @@ sum298:
 	LEAQ          (R9)(DX*4), R9
 	LEAQ          (R10)(DX*4), R10
 	LEAQ          (R11)(DX*4), R11
-	DECQ          R13
-	JNE           four294
+	SUBQ          $0x04, R13
+	JGE           group294
+
+none295:
+	ADDQ $0x04, R13
+	SUBQ $0x01, R13
+	JL   none302
+
+group301:
+	XORQ   AX, AX
+	MOVQ   R15, R8
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	SUBQ   $0x40, R8
+	JL     few304
+
+several303:
+	VMOVUPS     (SI)(AX*4), Z10
+	VFMADD231PS (CX)(AX*4), Z10, Z0
+	VMOVUPS     64(SI)(AX*4), Z10
+	VFMADD231PS 64(CX)(AX*4), Z10, Z1
+	VMOVUPS     128(SI)(AX*4), Z10
+	VFMADD231PS 128(CX)(AX*4), Z10, Z2
+	VMOVUPS     192(SI)(AX*4), Z10
+	VFMADD231PS 192(CX)(AX*4), Z10, Z3
+	ADDQ        $0x40, AX
+	SUBQ        $0x40, R8
+	JGE         several303
+
+few304:
+	ADDQ $0x30, R8
+	JL   rest306
+
+one305:
+	VMOVUPS     (SI)(AX*4), Z10
+	VFMADD231PS (CX)(AX*4), Z10, Z0
+	ADDQ        $0x10, AX
+	SUBQ        $0x10, R8
+	JGE         one305
+
+rest306:
+	ADDQ        $0x10, R8
+	JEQ         sum307
+	MOVL        $0xffffffff, BX
+	BZHIL       R8, BX, BX
+	KMOVW       BX, K1
+	VMOVUPS.Z   (CX)(AX*4), K1, Z8
+	VMOVUPS.Z   (SI)(AX*4), K1, Z10
+	VFMADD231PS Z10, Z8, Z0
+
+sum307:
+	VADDPS        Z1, Z0, Z0
+	VADDPS        Z3, Z2, Z2
+	VADDPS        Z2, Z0, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VADDPS        Y1, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X1
+	VADDPS        X1, X0, X0
+	VHADDPS       X0, X0, X0
+	VHADDPS       X0, X0, X0
+	VMOVSS        X0, (DI)
+	ADDQ          $0x04, DI
+	LEAQ          (SI)(DX*1), SI
+	SUBQ          $0x01, R13
+	JGE           group301
+
+none302:
+	ADDQ $0x01, R13
 	VZEROUPPER
 	RET
 
@@ -10263,7 +10642,7 @@ TEXT ·axpyRowsAVX512(SB), NOSPLIT, $0-48
 	LEAQ (R13)(DX*1), BX
 	LEAQ (BX)(DX*1), R15
 
-again299:
+again308:
 	MOVQ         f+24(FP), CX
 	MOVQ         n+32(FP), R8
 	VBROADCASTSS (CX), Z0
@@ -10276,9 +10655,9 @@ again299:
 	VBROADCASTSS 28(CX), Z7
 	XORQ         AX, AX
 	SUBQ         $0x10, R8
-	JL           rest301
+	JL           rest310
 
-whole300:
+whole309:
 	VMOVUPS     (DI)(AX*4), Z8
 	VFMADD231PS (SI)(AX*4), Z0, Z8
 	VFMADD231PS (R9)(AX*4), Z1, Z8
@@ -10291,11 +10670,11 @@ whole300:
 	VMOVUPS     Z8, (DI)(AX*4)
 	ADDQ        $0x10, AX
 	SUBQ        $0x10, R8
-	JGE         whole300
+	JGE         whole309
 
-rest301:
+rest310:
 	ADDQ        $0x10, R8
-	JEQ         done302
+	JEQ         done311
 	MOVL        $0xffffffff, DX
 	BZHIL       R8, DX, DX
 	KMOVW       DX, K1
@@ -10318,7 +10697,7 @@ rest301:
 	VFMADD231PS Z9, Z7, Z8
 	VMOVUPS     Z8, K1, (DI)(AX*4)
 
-done302:
+done311:
 	MOVQ ld+16(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (SI)(DX*8), SI
@@ -10331,7 +10710,7 @@ done302:
 	LEAQ (R15)(DX*8), R15
 	ADDQ $0x20, f+24(FP)
 	DECQ eights+40(FP)
-	JNE  again299
+	JNE  again308
 	VZEROUPPER
 	RET
 
@@ -10347,28 +10726,28 @@ TEXT ·copyRimAVX512(SB), NOSPLIT, $0-48
 	SHLQ  $0x02, DX
 	SHLQ  $0x02, R8
 	CMPQ  CX, $0x10
-	JG    wide303
+	JG    wide312
 	MOVL  $0xffffffff, BX
 	BZHIL CX, BX, BX
 	KMOVW BX, K1
 
-row304:
+row313:
 	VMOVUPS.Z (SI), K1, Z1
 	VMOVUPS   Z1, (DI)
 	ADDQ      DX, SI
 	ADDQ      R8, DI
 	DECQ      R9
-	JNE       row304
+	JNE       row313
 	VZEROUPPER
 	RET
 
-wide303:
+wide312:
 	SUBQ  $0x10, CX
 	MOVL  $0xffffffff, BX
 	BZHIL CX, BX, BX
 	KMOVW BX, K1
 
-row305:
+row314:
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
 	VMOVUPS   Z0, (DI)
@@ -10376,7 +10755,7 @@ row305:
 	ADDQ      DX, SI
 	ADDQ      R8, DI
 	DECQ      R9
-	JNE       row305
+	JNE       row314
 	VZEROUPPER
 	RET
 
@@ -10392,9 +10771,9 @@ TEXT ·columnsAVX512(SB), NOSPLIT, $0-48
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), R12
 
-wide307:
+wide316:
 	CMPQ   R8, $0x40
-	JL     next308
+	JL     next317
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -10407,9 +10786,9 @@ wide307:
 	MOVQ   CX, BX
 	MOVQ   R9, AX
 	SUBQ   $0x02, AX
-	JL     rest310
+	JL     rest319
 
-many309:
+many318:
 	VBROADCASTSS (BX), Z8
 	VFMADD231PS  (R10), Z8, Z0
 	VFMADD231PS  64(R10), Z8, Z1
@@ -10423,13 +10802,13 @@ many309:
 	LEAQ         (R10)(DX*2), R10
 	ADDQ         $0x08, BX
 	SUBQ         $0x02, AX
-	JGE          many309
+	JGE          many318
 
-rest310:
+rest319:
 	ADDQ $0x02, AX
-	JEQ  store312
+	JEQ  store321
 
-single311:
+single320:
 	VBROADCASTSS (BX), Z8
 	VFMADD231PS  (R10), Z8, Z0
 	VFMADD231PS  64(R10), Z8, Z1
@@ -10438,9 +10817,9 @@ single311:
 	ADDQ         DX, R10
 	ADDQ         $0x04, BX
 	DECQ         AX
-	JNE          single311
+	JNE          single320
 
-store312:
+store321:
 	VADDPS  Z4, Z0, Z0
 	VADDPS  Z5, Z1, Z1
 	VADDPS  Z6, Z2, Z2
@@ -10452,12 +10831,12 @@ store312:
 	ADDQ    $0x00000100, DI
 	ADDQ    $0x00000100, SI
 	SUBQ    $0x40, R8
-	JMP     wide307
+	JMP     wide316
 
-next308:
-wide313:
+next317:
+wide322:
 	CMPQ   R8, $0x20
-	JL     next314
+	JL     next323
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -10470,9 +10849,9 @@ wide313:
 	MOVQ   CX, BX
 	MOVQ   R9, AX
 	SUBQ   $0x04, AX
-	JL     rest316
+	JL     rest325
 
-many315:
+many324:
 	VBROADCASTSS (BX), Z8
 	VFMADD231PS  (R10), Z8, Z0
 	VFMADD231PS  64(R10), Z8, Z1
@@ -10488,22 +10867,22 @@ many315:
 	LEAQ         (R10)(DX*4), R10
 	ADDQ         $0x10, BX
 	SUBQ         $0x04, AX
-	JGE          many315
+	JGE          many324
 
-rest316:
+rest325:
 	ADDQ $0x04, AX
-	JEQ  store318
+	JEQ  store327
 
-single317:
+single326:
 	VBROADCASTSS (BX), Z8
 	VFMADD231PS  (R10), Z8, Z0
 	VFMADD231PS  64(R10), Z8, Z1
 	ADDQ         DX, R10
 	ADDQ         $0x04, BX
 	DECQ         AX
-	JNE          single317
+	JNE          single326
 
-store318:
+store327:
 	VADDPS  Z4, Z0, Z0
 	VADDPS  Z5, Z1, Z1
 	VADDPS  Z6, Z2, Z2
@@ -10515,12 +10894,12 @@ store318:
 	ADDQ    $0x00000080, DI
 	ADDQ    $0x00000080, SI
 	SUBQ    $0x20, R8
-	JMP     wide313
+	JMP     wide322
 
-next314:
-wide319:
+next323:
+wide328:
 	CMPQ   R8, $0x10
-	JL     next320
+	JL     next329
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -10533,9 +10912,9 @@ wide319:
 	MOVQ   CX, BX
 	MOVQ   R9, AX
 	SUBQ   $0x08, AX
-	JL     rest322
+	JL     rest331
 
-many321:
+many330:
 	LEAQ         (R10)(DX*4), R11
 	VBROADCASTSS (BX), Z8
 	VFMADD231PS  (R10), Z8, Z0
@@ -10556,21 +10935,21 @@ many321:
 	LEAQ         (R10)(DX*8), R10
 	ADDQ         $0x20, BX
 	SUBQ         $0x08, AX
-	JGE          many321
+	JGE          many330
 
-rest322:
+rest331:
 	ADDQ $0x08, AX
-	JEQ  store324
+	JEQ  store333
 
-single323:
+single332:
 	VBROADCASTSS (BX), Z8
 	VFMADD231PS  (R10), Z8, Z0
 	ADDQ         DX, R10
 	ADDQ         $0x04, BX
 	DECQ         AX
-	JNE          single323
+	JNE          single332
 
-store324:
+store333:
 	VADDPS  Z4, Z0, Z0
 	VADDPS  Z5, Z1, Z1
 	VADDPS  Z6, Z2, Z2
@@ -10582,11 +10961,11 @@ store324:
 	ADDQ    $0x00000040, DI
 	ADDQ    $0x00000040, SI
 	SUBQ    $0x10, R8
-	JMP     wide319
+	JMP     wide328
 
-next320:
+next329:
 	TESTQ  R8, R8
-	JEQ    done306
+	JEQ    done315
 	MOVQ   R8, AX
 	MOVL   $0xffffffff, R10
 	BZHIL  AX, R10, R10
@@ -10599,9 +10978,9 @@ next320:
 	MOVQ   CX, BX
 	MOVQ   R9, AX
 	SUBQ   $0x04, AX
-	JL     rest326
+	JL     rest335
 
-many325:
+many334:
 	VBROADCASTSS (BX), Z8
 	VMOVUPS.Z    (R10), K1, Z9
 	VFMADD231PS  Z9, Z8, Z0
@@ -10617,32 +10996,32 @@ many325:
 	LEAQ         (R10)(DX*4), R10
 	ADDQ         $0x10, BX
 	SUBQ         $0x04, AX
-	JGE          many325
+	JGE          many334
 
-rest326:
+rest335:
 	ADDQ $0x04, AX
-	JEQ  store328
+	JEQ  store337
 
-single327:
+single336:
 	VBROADCASTSS (BX), Z8
 	VMOVUPS.Z    (R10), K1, Z9
 	VFMADD231PS  Z9, Z8, Z0
 	ADDQ         DX, R10
 	ADDQ         $0x04, BX
 	DECQ         AX
-	JNE          single327
+	JNE          single336
 
-store328:
+store337:
 	VADDPS  Z2, Z0, Z0
 	VADDPS  Z3, Z1, Z1
 	VADDPS  Z1, Z0, Z0
 	VMOVUPS Z0, K1, (DI)
 
-done306:
+done315:
 	VZEROUPPER
 	RET
 
-// func dotRowsF16AVX512(y *float32, a *uint16, ld int, x *float32, n int, fours int)
+// func dotRowsF16AVX512(y *float32, a *uint16, ld int, x *float32, n int, rows int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
 TEXT ·dotRowsF16AVX512(SB), NOSPLIT, $0-48
 	MOVQ y+0(FP), DI
@@ -10650,13 +11029,15 @@ TEXT ·dotRowsF16AVX512(SB), NOSPLIT, $0-48
 	MOVQ ld+16(FP), DX
 	MOVQ x+24(FP), CX
 	MOVQ n+32(FP), R15
-	MOVQ fours+40(FP), R13
+	MOVQ rows+40(FP), R13
 	SHLQ $0x01, DX
 	LEAQ (SI)(DX*1), R9
 	LEAQ (R9)(DX*1), R10
 	LEAQ (R10)(DX*1), R11
+	SUBQ $0x04, R13
+	JL   none339
 
-four329:
+group338:
 	XORQ   AX, AX
 	MOVQ   R15, R8
 	VPXORD Z0, Z0, Z0
@@ -10668,49 +11049,49 @@ four329:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 	SUBQ   $0x20, R8
-	JL     one331
+	JL     few341
 
-two330:
+several340:
 	VMOVUPS     (CX)(AX*4), Z8
-	VMOVUPS     64(CX)(AX*4), Z9
 	VCVTPH2PS   (SI)(AX*2), Z10
-	VFMADD231PS Z10, Z8, Z0
-	VCVTPH2PS   32(SI)(AX*2), Z10
-	VFMADD231PS Z10, Z9, Z1
+	VFMADD231PS Z8, Z10, Z0
 	VCVTPH2PS   (R9)(AX*2), Z10
-	VFMADD231PS Z10, Z8, Z2
-	VCVTPH2PS   32(R9)(AX*2), Z10
-	VFMADD231PS Z10, Z9, Z3
+	VFMADD231PS Z8, Z10, Z2
 	VCVTPH2PS   (R10)(AX*2), Z10
-	VFMADD231PS Z10, Z8, Z4
-	VCVTPH2PS   32(R10)(AX*2), Z10
-	VFMADD231PS Z10, Z9, Z5
+	VFMADD231PS Z8, Z10, Z4
 	VCVTPH2PS   (R11)(AX*2), Z10
-	VFMADD231PS Z10, Z8, Z6
+	VFMADD231PS Z8, Z10, Z6
+	VMOVUPS     64(CX)(AX*4), Z9
+	VCVTPH2PS   32(SI)(AX*2), Z10
+	VFMADD231PS Z9, Z10, Z1
+	VCVTPH2PS   32(R9)(AX*2), Z10
+	VFMADD231PS Z9, Z10, Z3
+	VCVTPH2PS   32(R10)(AX*2), Z10
+	VFMADD231PS Z9, Z10, Z5
 	VCVTPH2PS   32(R11)(AX*2), Z10
-	VFMADD231PS Z10, Z9, Z7
+	VFMADD231PS Z9, Z10, Z7
 	ADDQ        $0x20, AX
 	SUBQ        $0x20, R8
-	JGE         two330
+	JGE         several340
 
-one331:
+few341:
 	ADDQ        $0x10, R8
-	JL          rest332
+	JL          rest343
 	VMOVUPS     (CX)(AX*4), Z8
 	VCVTPH2PS   (SI)(AX*2), Z10
-	VFMADD231PS Z10, Z8, Z0
+	VFMADD231PS Z8, Z10, Z0
 	VCVTPH2PS   (R9)(AX*2), Z10
-	VFMADD231PS Z10, Z8, Z2
+	VFMADD231PS Z8, Z10, Z2
 	VCVTPH2PS   (R10)(AX*2), Z10
-	VFMADD231PS Z10, Z8, Z4
+	VFMADD231PS Z8, Z10, Z4
 	VCVTPH2PS   (R11)(AX*2), Z10
-	VFMADD231PS Z10, Z8, Z6
+	VFMADD231PS Z8, Z10, Z6
 	ADDQ        $0x10, AX
 	SUBQ        $0x10, R8
 
-rest332:
+rest343:
 	ADDQ        $0x10, R8
-	JEQ         sum333
+	JEQ         sum344
 	MOVL        $0xffffffff, BX
 	BZHIL       R8, BX, BX
 	KMOVW       BX, K1
@@ -10728,7 +11109,7 @@ rest332:
 	VCVTPH2PS   Y10, Z10
 	VFMADD231PS Z10, Z8, Z6
 
-sum333:
+sum344:
 	VADDPS        Z1, Z0, Z0
 	VEXTRACTF64X4 $0x01, Z0, Y8
 	VADDPS        Y8, Y0, Y0
@@ -10752,8 +11133,77 @@ sum333:
 	LEAQ          (R9)(DX*4), R9
 	LEAQ          (R10)(DX*4), R10
 	LEAQ          (R11)(DX*4), R11
-	DECQ          R13
-	JNE           four329
+	SUBQ          $0x04, R13
+	JGE           group338
+
+none339:
+	ADDQ $0x04, R13
+	SUBQ $0x01, R13
+	JL   none346
+
+group345:
+	XORQ   AX, AX
+	MOVQ   R15, R8
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	SUBQ   $0x40, R8
+	JL     few348
+
+several347:
+	VCVTPH2PS   (SI)(AX*2), Z10
+	VFMADD231PS (CX)(AX*4), Z10, Z0
+	VCVTPH2PS   32(SI)(AX*2), Z10
+	VFMADD231PS 64(CX)(AX*4), Z10, Z1
+	VCVTPH2PS   64(SI)(AX*2), Z10
+	VFMADD231PS 128(CX)(AX*4), Z10, Z2
+	VCVTPH2PS   96(SI)(AX*2), Z10
+	VFMADD231PS 192(CX)(AX*4), Z10, Z3
+	ADDQ        $0x40, AX
+	SUBQ        $0x40, R8
+	JGE         several347
+
+few348:
+	ADDQ $0x30, R8
+	JL   rest350
+
+one349:
+	VCVTPH2PS   (SI)(AX*2), Z10
+	VFMADD231PS (CX)(AX*4), Z10, Z0
+	ADDQ        $0x10, AX
+	SUBQ        $0x10, R8
+	JGE         one349
+
+rest350:
+	ADDQ        $0x10, R8
+	JEQ         sum351
+	MOVL        $0xffffffff, BX
+	BZHIL       R8, BX, BX
+	KMOVW       BX, K1
+	VMOVUPS.Z   (CX)(AX*4), K1, Z8
+	VMOVDQU16.Z (SI)(AX*2), K1, Y10
+	VCVTPH2PS   Y10, Z10
+	VFMADD231PS Z10, Z8, Z0
+
+sum351:
+	VADDPS        Z1, Z0, Z0
+	VADDPS        Z3, Z2, Z2
+	VADDPS        Z2, Z0, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VADDPS        Y1, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X1
+	VADDPS        X1, X0, X0
+	VHADDPS       X0, X0, X0
+	VHADDPS       X0, X0, X0
+	VMOVSS        X0, (DI)
+	ADDQ          $0x04, DI
+	LEAQ          (SI)(DX*1), SI
+	SUBQ          $0x01, R13
+	JGE           group345
+
+none346:
+	ADDQ $0x01, R13
 	VZEROUPPER
 	RET
 
@@ -10772,7 +11222,7 @@ TEXT ·axpyRowsF16AVX512(SB), NOSPLIT, $0-48
 	LEAQ (R13)(DX*1), BX
 	LEAQ (BX)(DX*1), R15
 
-again334:
+again352:
 	MOVQ         f+24(FP), CX
 	MOVQ         n+32(FP), R8
 	VBROADCASTSS (CX), Z0
@@ -10785,9 +11235,9 @@ again334:
 	VBROADCASTSS 28(CX), Z7
 	XORQ         AX, AX
 	SUBQ         $0x10, R8
-	JL           rest336
+	JL           rest354
 
-whole335:
+whole353:
 	VMOVUPS     (DI)(AX*4), Z8
 	VCVTPH2PS   (SI)(AX*2), Z9
 	VFMADD231PS Z9, Z0, Z8
@@ -10808,11 +11258,11 @@ whole335:
 	VMOVUPS     Z8, (DI)(AX*4)
 	ADDQ        $0x10, AX
 	SUBQ        $0x10, R8
-	JGE         whole335
+	JGE         whole353
 
-rest336:
+rest354:
 	ADDQ        $0x10, R8
-	JEQ         done337
+	JEQ         done355
 	MOVL        $0xffffffff, DX
 	BZHIL       R8, DX, DX
 	KMOVW       DX, K1
@@ -10843,7 +11293,7 @@ rest336:
 	VFMADD231PS Z9, Z7, Z8
 	VMOVUPS     Z8, K1, (DI)(AX*4)
 
-done337:
+done355:
 	MOVQ ld+16(FP), DX
 	SHLQ $0x01, DX
 	LEAQ (SI)(DX*8), SI
@@ -10856,11 +11306,11 @@ done337:
 	LEAQ (R15)(DX*8), R15
 	ADDQ $0x20, f+24(FP)
 	DECQ eights+40(FP)
-	JNE  again334
+	JNE  again352
 	VZEROUPPER
 	RET
 
-// func dotRowsBF16AVX512(y *float32, a *uint16, ld int, x *float32, n int, fours int)
+// func dotRowsBF16AVX512(y *float32, a *uint16, ld int, x *float32, n int, rows int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
 TEXT ·dotRowsBF16AVX512(SB), NOSPLIT, $0-48
 	MOVQ y+0(FP), DI
@@ -10868,13 +11318,15 @@ TEXT ·dotRowsBF16AVX512(SB), NOSPLIT, $0-48
 	MOVQ ld+16(FP), DX
 	MOVQ x+24(FP), CX
 	MOVQ n+32(FP), R15
-	MOVQ fours+40(FP), R13
+	MOVQ rows+40(FP), R13
 	SHLQ $0x01, DX
 	LEAQ (SI)(DX*1), R9
 	LEAQ (R9)(DX*1), R10
 	LEAQ (R10)(DX*1), R11
+	SUBQ $0x04, R13
+	JL   none357
 
-four338:
+group356:
 	XORQ   AX, AX
 	MOVQ   R15, R8
 	VPXORD Z0, Z0, Z0
@@ -10886,61 +11338,61 @@ four338:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 	SUBQ   $0x20, R8
-	JL     one340
+	JL     few359
 
-two339:
+several358:
 	VMOVUPS     (CX)(AX*4), Z8
-	VMOVUPS     64(CX)(AX*4), Z9
 	VPMOVZXWD   (SI)(AX*2), Z10
 	VPSLLD      $0x10, Z10, Z10
-	VFMADD231PS Z10, Z8, Z0
+	VFMADD231PS Z8, Z10, Z0
+	VPMOVZXWD   (R9)(AX*2), Z10
+	VPSLLD      $0x10, Z10, Z10
+	VFMADD231PS Z8, Z10, Z2
+	VPMOVZXWD   (R10)(AX*2), Z10
+	VPSLLD      $0x10, Z10, Z10
+	VFMADD231PS Z8, Z10, Z4
+	VPMOVZXWD   (R11)(AX*2), Z10
+	VPSLLD      $0x10, Z10, Z10
+	VFMADD231PS Z8, Z10, Z6
+	VMOVUPS     64(CX)(AX*4), Z9
 	VPMOVZXWD   32(SI)(AX*2), Z10
 	VPSLLD      $0x10, Z10, Z10
-	VFMADD231PS Z10, Z9, Z1
-	VPMOVZXWD   (R9)(AX*2), Z10
-	VPSLLD      $0x10, Z10, Z10
-	VFMADD231PS Z10, Z8, Z2
+	VFMADD231PS Z9, Z10, Z1
 	VPMOVZXWD   32(R9)(AX*2), Z10
 	VPSLLD      $0x10, Z10, Z10
-	VFMADD231PS Z10, Z9, Z3
-	VPMOVZXWD   (R10)(AX*2), Z10
-	VPSLLD      $0x10, Z10, Z10
-	VFMADD231PS Z10, Z8, Z4
+	VFMADD231PS Z9, Z10, Z3
 	VPMOVZXWD   32(R10)(AX*2), Z10
 	VPSLLD      $0x10, Z10, Z10
-	VFMADD231PS Z10, Z9, Z5
-	VPMOVZXWD   (R11)(AX*2), Z10
-	VPSLLD      $0x10, Z10, Z10
-	VFMADD231PS Z10, Z8, Z6
+	VFMADD231PS Z9, Z10, Z5
 	VPMOVZXWD   32(R11)(AX*2), Z10
 	VPSLLD      $0x10, Z10, Z10
-	VFMADD231PS Z10, Z9, Z7
+	VFMADD231PS Z9, Z10, Z7
 	ADDQ        $0x20, AX
 	SUBQ        $0x20, R8
-	JGE         two339
+	JGE         several358
 
-one340:
+few359:
 	ADDQ        $0x10, R8
-	JL          rest341
+	JL          rest361
 	VMOVUPS     (CX)(AX*4), Z8
 	VPMOVZXWD   (SI)(AX*2), Z10
 	VPSLLD      $0x10, Z10, Z10
-	VFMADD231PS Z10, Z8, Z0
+	VFMADD231PS Z8, Z10, Z0
 	VPMOVZXWD   (R9)(AX*2), Z10
 	VPSLLD      $0x10, Z10, Z10
-	VFMADD231PS Z10, Z8, Z2
+	VFMADD231PS Z8, Z10, Z2
 	VPMOVZXWD   (R10)(AX*2), Z10
 	VPSLLD      $0x10, Z10, Z10
-	VFMADD231PS Z10, Z8, Z4
+	VFMADD231PS Z8, Z10, Z4
 	VPMOVZXWD   (R11)(AX*2), Z10
 	VPSLLD      $0x10, Z10, Z10
-	VFMADD231PS Z10, Z8, Z6
+	VFMADD231PS Z8, Z10, Z6
 	ADDQ        $0x10, AX
 	SUBQ        $0x10, R8
 
-rest341:
+rest361:
 	ADDQ        $0x10, R8
-	JEQ         sum342
+	JEQ         sum362
 	MOVL        $0xffffffff, BX
 	BZHIL       R8, BX, BX
 	KMOVW       BX, K1
@@ -10962,7 +11414,7 @@ rest341:
 	VPSLLD      $0x10, Z10, Z10
 	VFMADD231PS Z10, Z8, Z6
 
-sum342:
+sum362:
 	VADDPS        Z1, Z0, Z0
 	VEXTRACTF64X4 $0x01, Z0, Y8
 	VADDPS        Y8, Y0, Y0
@@ -10986,8 +11438,83 @@ sum342:
 	LEAQ          (R9)(DX*4), R9
 	LEAQ          (R10)(DX*4), R10
 	LEAQ          (R11)(DX*4), R11
-	DECQ          R13
-	JNE           four338
+	SUBQ          $0x04, R13
+	JGE           group356
+
+none357:
+	ADDQ $0x04, R13
+	SUBQ $0x01, R13
+	JL   none364
+
+group363:
+	XORQ   AX, AX
+	MOVQ   R15, R8
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	SUBQ   $0x40, R8
+	JL     few366
+
+several365:
+	VPMOVZXWD   (SI)(AX*2), Z10
+	VPSLLD      $0x10, Z10, Z10
+	VFMADD231PS (CX)(AX*4), Z10, Z0
+	VPMOVZXWD   32(SI)(AX*2), Z10
+	VPSLLD      $0x10, Z10, Z10
+	VFMADD231PS 64(CX)(AX*4), Z10, Z1
+	VPMOVZXWD   64(SI)(AX*2), Z10
+	VPSLLD      $0x10, Z10, Z10
+	VFMADD231PS 128(CX)(AX*4), Z10, Z2
+	VPMOVZXWD   96(SI)(AX*2), Z10
+	VPSLLD      $0x10, Z10, Z10
+	VFMADD231PS 192(CX)(AX*4), Z10, Z3
+	ADDQ        $0x40, AX
+	SUBQ        $0x40, R8
+	JGE         several365
+
+few366:
+	ADDQ $0x30, R8
+	JL   rest368
+
+one367:
+	VPMOVZXWD   (SI)(AX*2), Z10
+	VPSLLD      $0x10, Z10, Z10
+	VFMADD231PS (CX)(AX*4), Z10, Z0
+	ADDQ        $0x10, AX
+	SUBQ        $0x10, R8
+	JGE         one367
+
+rest368:
+	ADDQ        $0x10, R8
+	JEQ         sum369
+	MOVL        $0xffffffff, BX
+	BZHIL       R8, BX, BX
+	KMOVW       BX, K1
+	VMOVUPS.Z   (CX)(AX*4), K1, Z8
+	VMOVDQU16.Z (SI)(AX*2), K1, Y10
+	VPMOVZXWD   Y10, Z10
+	VPSLLD      $0x10, Z10, Z10
+	VFMADD231PS Z10, Z8, Z0
+
+sum369:
+	VADDPS        Z1, Z0, Z0
+	VADDPS        Z3, Z2, Z2
+	VADDPS        Z2, Z0, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VADDPS        Y1, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X1
+	VADDPS        X1, X0, X0
+	VHADDPS       X0, X0, X0
+	VHADDPS       X0, X0, X0
+	VMOVSS        X0, (DI)
+	ADDQ          $0x04, DI
+	LEAQ          (SI)(DX*1), SI
+	SUBQ          $0x01, R13
+	JGE           group363
+
+none364:
+	ADDQ $0x01, R13
 	VZEROUPPER
 	RET
 
@@ -11006,7 +11533,7 @@ TEXT ·axpyRowsBF16AVX512(SB), NOSPLIT, $0-48
 	LEAQ (R13)(DX*1), BX
 	LEAQ (BX)(DX*1), R15
 
-again343:
+again370:
 	MOVQ         f+24(FP), CX
 	MOVQ         n+32(FP), R8
 	VBROADCASTSS (CX), Z0
@@ -11019,9 +11546,9 @@ again343:
 	VBROADCASTSS 28(CX), Z7
 	XORQ         AX, AX
 	SUBQ         $0x10, R8
-	JL           rest345
+	JL           rest372
 
-whole344:
+whole371:
 	VMOVUPS     (DI)(AX*4), Z8
 	VPMOVZXWD   (SI)(AX*2), Z9
 	VPSLLD      $0x10, Z9, Z9
@@ -11050,11 +11577,11 @@ whole344:
 	VMOVUPS     Z8, (DI)(AX*4)
 	ADDQ        $0x10, AX
 	SUBQ        $0x10, R8
-	JGE         whole344
+	JGE         whole371
 
-rest345:
+rest372:
 	ADDQ        $0x10, R8
-	JEQ         done346
+	JEQ         done373
 	MOVL        $0xffffffff, DX
 	BZHIL       R8, DX, DX
 	KMOVW       DX, K1
@@ -11093,7 +11620,7 @@ rest345:
 	VFMADD231PS Z9, Z7, Z8
 	VMOVUPS     Z8, K1, (DI)(AX*4)
 
-done346:
+done373:
 	MOVQ ld+16(FP), DX
 	SHLQ $0x01, DX
 	LEAQ (SI)(DX*8), SI
@@ -11106,6 +11633,6 @@ done346:
 	LEAQ (R15)(DX*8), R15
 	ADDQ $0x20, f+24(FP)
 	DECQ eights+40(FP)
-	JNE  again343
+	JNE  again370
 	VZEROUPPER
 	RET

@@ -6517,3 +6517,744 @@ one:
 	BNE one
 done:
 	RET
+
+// func dotRowsNEON(y *float32, a *float32, ld int, x *float32, n int, rows int)
+TEXT ·dotRowsNEON(SB), NOSPLIT, $0-48
+	MOVD y+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD ld+16(FP), R2
+	MOVD x+24(FP), R3
+	MOVD n+32(FP), R4
+	MOVD rows+40(FP), R5
+	LSL $2, R2, R2
+	SUBS $4, R5, R5
+	BLT dotRowsNone4
+dotRowsGroup4:
+	MOVD R1, R9
+	ADD R2, R9, R10
+	ADD R2, R10, R11
+	ADD R2, R11, R12
+	ADD R2, R12, R1
+	MOVD R3, R7
+	WORD $0x4f000400 // movi v0.4s, #0x0
+	WORD $0x4f000401 // movi v1.4s, #0x0
+	WORD $0x4f000402 // movi v2.4s, #0x0
+	WORD $0x4f000403 // movi v3.4s, #0x0
+	WORD $0x4f000404 // movi v4.4s, #0x0
+	WORD $0x4f000405 // movi v5.4s, #0x0
+	WORD $0x4f000406 // movi v6.4s, #0x0
+	WORD $0x4f000407 // movi v7.4s, #0x0
+	SUBS $8, R4, R6
+	BLT dotRowsRest4
+
+	PCALIGN $16
+dotRowsLoop4:
+	FLDPQ.P 32(R7), (F16, F17)
+	FLDPQ.P 32(R9), (F18, F19)
+	WORD $0x4e30ce40 // fmla v0.4s, v18.4s, v16.4s
+	WORD $0x4e31ce61 // fmla v1.4s, v19.4s, v17.4s
+	FLDPQ.P 32(R10), (F20, F21)
+	WORD $0x4e30ce82 // fmla v2.4s, v20.4s, v16.4s
+	WORD $0x4e31cea3 // fmla v3.4s, v21.4s, v17.4s
+	FLDPQ.P 32(R11), (F22, F23)
+	WORD $0x4e30cec4 // fmla v4.4s, v22.4s, v16.4s
+	WORD $0x4e31cee5 // fmla v5.4s, v23.4s, v17.4s
+	FLDPQ.P 32(R12), (F24, F25)
+	WORD $0x4e30cf06 // fmla v6.4s, v24.4s, v16.4s
+	WORD $0x4e31cf27 // fmla v7.4s, v25.4s, v17.4s
+	SUBS $8, R6, R6
+	BGE dotRowsLoop4
+dotRowsRest4:
+	ADDS $8, R6, R6
+	BEQ dotRowsSum4
+dotRowsOne4:
+	FMOVS.P 4(R7), F16
+	FMOVS.P 4(R9), F18
+	WORD $0x4e30ce40 // fmla v0.4s, v18.4s, v16.4s
+	FMOVS.P 4(R10), F18
+	WORD $0x4e30ce42 // fmla v2.4s, v18.4s, v16.4s
+	FMOVS.P 4(R11), F18
+	WORD $0x4e30ce44 // fmla v4.4s, v18.4s, v16.4s
+	FMOVS.P 4(R12), F18
+	WORD $0x4e30ce46 // fmla v6.4s, v18.4s, v16.4s
+	SUBS $1, R6, R6
+	BNE dotRowsOne4
+dotRowsSum4:
+	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
+	WORD $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
+	WORD $0x6e22d400 // faddp v0.4s, v0.4s, v2.4s
+	WORD $0x6e26d484 // faddp v4.4s, v4.4s, v6.4s
+	WORD $0x6e24d400 // faddp v0.4s, v0.4s, v4.4s
+	FMOVQ.P F0, 16(R0)
+	SUBS $4, R5, R5
+	BGE dotRowsGroup4
+dotRowsNone4:
+	ADDS $4, R5, R5
+	SUBS $1, R5, R5
+	BLT dotRowsNone1
+dotRowsGroup1:
+	MOVD R1, R9
+	ADD R2, R9, R1
+	MOVD R3, R7
+	WORD $0x4f000400 // movi v0.4s, #0x0
+	WORD $0x4f000401 // movi v1.4s, #0x0
+	WORD $0x4f000402 // movi v2.4s, #0x0
+	WORD $0x4f000403 // movi v3.4s, #0x0
+	SUBS $16, R4, R6
+	BLT dotRowsRest1
+
+	PCALIGN $16
+dotRowsLoop1:
+	FLDPQ.P 32(R7), (F16, F17)
+	FLDPQ.P 32(R9), (F18, F19)
+	WORD $0x4e30ce40 // fmla v0.4s, v18.4s, v16.4s
+	WORD $0x4e31ce61 // fmla v1.4s, v19.4s, v17.4s
+	FLDPQ.P 32(R7), (F16, F17)
+	FLDPQ.P 32(R9), (F18, F19)
+	WORD $0x4e30ce42 // fmla v2.4s, v18.4s, v16.4s
+	WORD $0x4e31ce63 // fmla v3.4s, v19.4s, v17.4s
+	SUBS $16, R6, R6
+	BGE dotRowsLoop1
+dotRowsRest1:
+	ADDS $16, R6, R6
+	BEQ dotRowsSum1
+dotRowsOne1:
+	FMOVS.P 4(R7), F16
+	FMOVS.P 4(R9), F18
+	WORD $0x4e30ce40 // fmla v0.4s, v18.4s, v16.4s
+	SUBS $1, R6, R6
+	BNE dotRowsOne1
+dotRowsSum1:
+	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x7e30d800 // faddp s0, v0.2s
+	FMOVS.P F0, 4(R0)
+	SUBS $1, R5, R5
+	BGE dotRowsGroup1
+dotRowsNone1:
+	ADDS $1, R5, R5
+	RET
+
+// func dotRowsF16NEON(y *float32, a *uint16, ld int, x *float32, n int, rows int)
+TEXT ·dotRowsF16NEON(SB), NOSPLIT, $0-48
+	MOVD y+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD ld+16(FP), R2
+	MOVD x+24(FP), R3
+	MOVD n+32(FP), R4
+	MOVD rows+40(FP), R5
+	LSL $1, R2, R2
+	SUBS $4, R5, R5
+	BLT dotRowsF16None4
+dotRowsF16Group4:
+	MOVD R1, R9
+	ADD R2, R9, R10
+	ADD R2, R10, R11
+	ADD R2, R11, R12
+	ADD R2, R12, R1
+	MOVD R3, R7
+	WORD $0x4f000400 // movi v0.4s, #0x0
+	WORD $0x4f000401 // movi v1.4s, #0x0
+	WORD $0x4f000402 // movi v2.4s, #0x0
+	WORD $0x4f000403 // movi v3.4s, #0x0
+	WORD $0x4f000404 // movi v4.4s, #0x0
+	WORD $0x4f000405 // movi v5.4s, #0x0
+	WORD $0x4f000406 // movi v6.4s, #0x0
+	WORD $0x4f000407 // movi v7.4s, #0x0
+	SUBS $8, R4, R6
+	BLT dotRowsF16Rest4
+
+	PCALIGN $16
+dotRowsF16Loop4:
+	FLDPQ.P 32(R7), (F16, F17)
+	FMOVQ.P 16(R9), F19
+	WORD $0x0e217a72 // fcvtl v18.4s, v19.4h
+	WORD $0x4e217a73 // fcvtl2 v19.4s, v19.8h
+	WORD $0x4e30ce40 // fmla v0.4s, v18.4s, v16.4s
+	WORD $0x4e31ce61 // fmla v1.4s, v19.4s, v17.4s
+	FMOVQ.P 16(R10), F21
+	WORD $0x0e217ab4 // fcvtl v20.4s, v21.4h
+	WORD $0x4e217ab5 // fcvtl2 v21.4s, v21.8h
+	WORD $0x4e30ce82 // fmla v2.4s, v20.4s, v16.4s
+	WORD $0x4e31cea3 // fmla v3.4s, v21.4s, v17.4s
+	FMOVQ.P 16(R11), F23
+	WORD $0x0e217af6 // fcvtl v22.4s, v23.4h
+	WORD $0x4e217af7 // fcvtl2 v23.4s, v23.8h
+	WORD $0x4e30cec4 // fmla v4.4s, v22.4s, v16.4s
+	WORD $0x4e31cee5 // fmla v5.4s, v23.4s, v17.4s
+	FMOVQ.P 16(R12), F25
+	WORD $0x0e217b38 // fcvtl v24.4s, v25.4h
+	WORD $0x4e217b39 // fcvtl2 v25.4s, v25.8h
+	WORD $0x4e30cf06 // fmla v6.4s, v24.4s, v16.4s
+	WORD $0x4e31cf27 // fmla v7.4s, v25.4s, v17.4s
+	SUBS $8, R6, R6
+	BGE dotRowsF16Loop4
+dotRowsF16Rest4:
+	ADDS $8, R6, R6
+	BEQ dotRowsF16Sum4
+dotRowsF16One4:
+	FMOVS.P 4(R7), F16
+	MOVHU.P 2(R9), R8
+	FMOVS R8, F18
+	WORD $0x0e217a52 // fcvtl v18.4s, v18.4h
+	WORD $0x4e30ce40 // fmla v0.4s, v18.4s, v16.4s
+	MOVHU.P 2(R10), R8
+	FMOVS R8, F18
+	WORD $0x0e217a52 // fcvtl v18.4s, v18.4h
+	WORD $0x4e30ce42 // fmla v2.4s, v18.4s, v16.4s
+	MOVHU.P 2(R11), R8
+	FMOVS R8, F18
+	WORD $0x0e217a52 // fcvtl v18.4s, v18.4h
+	WORD $0x4e30ce44 // fmla v4.4s, v18.4s, v16.4s
+	MOVHU.P 2(R12), R8
+	FMOVS R8, F18
+	WORD $0x0e217a52 // fcvtl v18.4s, v18.4h
+	WORD $0x4e30ce46 // fmla v6.4s, v18.4s, v16.4s
+	SUBS $1, R6, R6
+	BNE dotRowsF16One4
+dotRowsF16Sum4:
+	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
+	WORD $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
+	WORD $0x6e22d400 // faddp v0.4s, v0.4s, v2.4s
+	WORD $0x6e26d484 // faddp v4.4s, v4.4s, v6.4s
+	WORD $0x6e24d400 // faddp v0.4s, v0.4s, v4.4s
+	FMOVQ.P F0, 16(R0)
+	SUBS $4, R5, R5
+	BGE dotRowsF16Group4
+dotRowsF16None4:
+	ADDS $4, R5, R5
+	SUBS $1, R5, R5
+	BLT dotRowsF16None1
+dotRowsF16Group1:
+	MOVD R1, R9
+	ADD R2, R9, R1
+	MOVD R3, R7
+	WORD $0x4f000400 // movi v0.4s, #0x0
+	WORD $0x4f000401 // movi v1.4s, #0x0
+	WORD $0x4f000402 // movi v2.4s, #0x0
+	WORD $0x4f000403 // movi v3.4s, #0x0
+	SUBS $16, R4, R6
+	BLT dotRowsF16Rest1
+
+	PCALIGN $16
+dotRowsF16Loop1:
+	FLDPQ.P 32(R7), (F16, F17)
+	FMOVQ.P 16(R9), F19
+	WORD $0x0e217a72 // fcvtl v18.4s, v19.4h
+	WORD $0x4e217a73 // fcvtl2 v19.4s, v19.8h
+	WORD $0x4e30ce40 // fmla v0.4s, v18.4s, v16.4s
+	WORD $0x4e31ce61 // fmla v1.4s, v19.4s, v17.4s
+	FLDPQ.P 32(R7), (F16, F17)
+	FMOVQ.P 16(R9), F19
+	WORD $0x0e217a72 // fcvtl v18.4s, v19.4h
+	WORD $0x4e217a73 // fcvtl2 v19.4s, v19.8h
+	WORD $0x4e30ce42 // fmla v2.4s, v18.4s, v16.4s
+	WORD $0x4e31ce63 // fmla v3.4s, v19.4s, v17.4s
+	SUBS $16, R6, R6
+	BGE dotRowsF16Loop1
+dotRowsF16Rest1:
+	ADDS $16, R6, R6
+	BEQ dotRowsF16Sum1
+dotRowsF16One1:
+	FMOVS.P 4(R7), F16
+	MOVHU.P 2(R9), R8
+	FMOVS R8, F18
+	WORD $0x0e217a52 // fcvtl v18.4s, v18.4h
+	WORD $0x4e30ce40 // fmla v0.4s, v18.4s, v16.4s
+	SUBS $1, R6, R6
+	BNE dotRowsF16One1
+dotRowsF16Sum1:
+	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x7e30d800 // faddp s0, v0.2s
+	FMOVS.P F0, 4(R0)
+	SUBS $1, R5, R5
+	BGE dotRowsF16Group1
+dotRowsF16None1:
+	ADDS $1, R5, R5
+	RET
+
+// func dotRowsBF16NEON(y *float32, a *uint16, ld int, x *float32, n int, rows int)
+TEXT ·dotRowsBF16NEON(SB), NOSPLIT, $0-48
+	MOVD y+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD ld+16(FP), R2
+	MOVD x+24(FP), R3
+	MOVD n+32(FP), R4
+	MOVD rows+40(FP), R5
+	LSL $1, R2, R2
+	SUBS $4, R5, R5
+	BLT dotRowsBF16None4
+dotRowsBF16Group4:
+	MOVD R1, R9
+	ADD R2, R9, R10
+	ADD R2, R10, R11
+	ADD R2, R11, R12
+	ADD R2, R12, R1
+	MOVD R3, R7
+	WORD $0x4f000400 // movi v0.4s, #0x0
+	WORD $0x4f000401 // movi v1.4s, #0x0
+	WORD $0x4f000402 // movi v2.4s, #0x0
+	WORD $0x4f000403 // movi v3.4s, #0x0
+	WORD $0x4f000404 // movi v4.4s, #0x0
+	WORD $0x4f000405 // movi v5.4s, #0x0
+	WORD $0x4f000406 // movi v6.4s, #0x0
+	WORD $0x4f000407 // movi v7.4s, #0x0
+	SUBS $8, R4, R6
+	BLT dotRowsBF16Rest4
+
+	PCALIGN $16
+dotRowsBF16Loop4:
+	FLDPQ.P 32(R7), (F16, F17)
+	FMOVQ.P 16(R9), F19
+	WORD $0x2e613a72 // shll v18.4s, v19.4h, #16
+	WORD $0x6e613a73 // shll2 v19.4s, v19.8h, #16
+	WORD $0x4e30ce40 // fmla v0.4s, v18.4s, v16.4s
+	WORD $0x4e31ce61 // fmla v1.4s, v19.4s, v17.4s
+	FMOVQ.P 16(R10), F21
+	WORD $0x2e613ab4 // shll v20.4s, v21.4h, #16
+	WORD $0x6e613ab5 // shll2 v21.4s, v21.8h, #16
+	WORD $0x4e30ce82 // fmla v2.4s, v20.4s, v16.4s
+	WORD $0x4e31cea3 // fmla v3.4s, v21.4s, v17.4s
+	FMOVQ.P 16(R11), F23
+	WORD $0x2e613af6 // shll v22.4s, v23.4h, #16
+	WORD $0x6e613af7 // shll2 v23.4s, v23.8h, #16
+	WORD $0x4e30cec4 // fmla v4.4s, v22.4s, v16.4s
+	WORD $0x4e31cee5 // fmla v5.4s, v23.4s, v17.4s
+	FMOVQ.P 16(R12), F25
+	WORD $0x2e613b38 // shll v24.4s, v25.4h, #16
+	WORD $0x6e613b39 // shll2 v25.4s, v25.8h, #16
+	WORD $0x4e30cf06 // fmla v6.4s, v24.4s, v16.4s
+	WORD $0x4e31cf27 // fmla v7.4s, v25.4s, v17.4s
+	SUBS $8, R6, R6
+	BGE dotRowsBF16Loop4
+dotRowsBF16Rest4:
+	ADDS $8, R6, R6
+	BEQ dotRowsBF16Sum4
+dotRowsBF16One4:
+	FMOVS.P 4(R7), F16
+	MOVHU.P 2(R9), R8
+	FMOVS R8, F18
+	WORD $0x2e613a52 // shll v18.4s, v18.4h, #16
+	WORD $0x4e30ce40 // fmla v0.4s, v18.4s, v16.4s
+	MOVHU.P 2(R10), R8
+	FMOVS R8, F18
+	WORD $0x2e613a52 // shll v18.4s, v18.4h, #16
+	WORD $0x4e30ce42 // fmla v2.4s, v18.4s, v16.4s
+	MOVHU.P 2(R11), R8
+	FMOVS R8, F18
+	WORD $0x2e613a52 // shll v18.4s, v18.4h, #16
+	WORD $0x4e30ce44 // fmla v4.4s, v18.4s, v16.4s
+	MOVHU.P 2(R12), R8
+	FMOVS R8, F18
+	WORD $0x2e613a52 // shll v18.4s, v18.4h, #16
+	WORD $0x4e30ce46 // fmla v6.4s, v18.4s, v16.4s
+	SUBS $1, R6, R6
+	BNE dotRowsBF16One4
+dotRowsBF16Sum4:
+	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
+	WORD $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
+	WORD $0x6e22d400 // faddp v0.4s, v0.4s, v2.4s
+	WORD $0x6e26d484 // faddp v4.4s, v4.4s, v6.4s
+	WORD $0x6e24d400 // faddp v0.4s, v0.4s, v4.4s
+	FMOVQ.P F0, 16(R0)
+	SUBS $4, R5, R5
+	BGE dotRowsBF16Group4
+dotRowsBF16None4:
+	ADDS $4, R5, R5
+	SUBS $1, R5, R5
+	BLT dotRowsBF16None1
+dotRowsBF16Group1:
+	MOVD R1, R9
+	ADD R2, R9, R1
+	MOVD R3, R7
+	WORD $0x4f000400 // movi v0.4s, #0x0
+	WORD $0x4f000401 // movi v1.4s, #0x0
+	WORD $0x4f000402 // movi v2.4s, #0x0
+	WORD $0x4f000403 // movi v3.4s, #0x0
+	SUBS $16, R4, R6
+	BLT dotRowsBF16Rest1
+
+	PCALIGN $16
+dotRowsBF16Loop1:
+	FLDPQ.P 32(R7), (F16, F17)
+	FMOVQ.P 16(R9), F19
+	WORD $0x2e613a72 // shll v18.4s, v19.4h, #16
+	WORD $0x6e613a73 // shll2 v19.4s, v19.8h, #16
+	WORD $0x4e30ce40 // fmla v0.4s, v18.4s, v16.4s
+	WORD $0x4e31ce61 // fmla v1.4s, v19.4s, v17.4s
+	FLDPQ.P 32(R7), (F16, F17)
+	FMOVQ.P 16(R9), F19
+	WORD $0x2e613a72 // shll v18.4s, v19.4h, #16
+	WORD $0x6e613a73 // shll2 v19.4s, v19.8h, #16
+	WORD $0x4e30ce42 // fmla v2.4s, v18.4s, v16.4s
+	WORD $0x4e31ce63 // fmla v3.4s, v19.4s, v17.4s
+	SUBS $16, R6, R6
+	BGE dotRowsBF16Loop1
+dotRowsBF16Rest1:
+	ADDS $16, R6, R6
+	BEQ dotRowsBF16Sum1
+dotRowsBF16One1:
+	FMOVS.P 4(R7), F16
+	MOVHU.P 2(R9), R8
+	FMOVS R8, F18
+	WORD $0x2e613a52 // shll v18.4s, v18.4h, #16
+	WORD $0x4e30ce40 // fmla v0.4s, v18.4s, v16.4s
+	SUBS $1, R6, R6
+	BNE dotRowsBF16One1
+dotRowsBF16Sum1:
+	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x7e30d800 // faddp s0, v0.2s
+	FMOVS.P F0, 4(R0)
+	SUBS $1, R5, R5
+	BGE dotRowsBF16Group1
+dotRowsBF16None1:
+	ADDS $1, R5, R5
+	RET
+
+// func axpyRowsNEON(y *float32, a *float32, ld int, f *float32, n int, eights int)
+TEXT ·axpyRowsNEON(SB), NOSPLIT, $0-48
+	MOVD y+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD ld+16(FP), R2
+	MOVD f+24(FP), R3
+	MOVD n+32(FP), R4
+	MOVD eights+40(FP), R5
+	LSL $2, R2, R2
+axpyRowsGroup:
+	MOVD R1, R8
+	ADD R2, R1, R1
+	MOVD R1, R9
+	ADD R2, R1, R1
+	MOVD R1, R10
+	ADD R2, R1, R1
+	MOVD R1, R11
+	ADD R2, R1, R1
+	MOVD R1, R12
+	ADD R2, R1, R1
+	MOVD R1, R13
+	ADD R2, R1, R1
+	MOVD R1, R14
+	ADD R2, R1, R1
+	MOVD R1, R15
+	ADD R2, R1, R1
+	FLDPQ.P 32(R3), (F16, F17)
+	MOVD R0, R7
+	SUBS $8, R4, R6
+	BLT axpyRowsRest
+
+	PCALIGN $16
+axpyRowsLoop:
+	FLDPQ 0(R7), (F18, F19)
+	FLDPQ.P 32(R8), (F20, F21)
+	WORD $0x4f901292 // fmla v18.4s, v20.4s, v16.s[0]
+	WORD $0x4f9012b3 // fmla v19.4s, v21.4s, v16.s[0]
+	FLDPQ.P 32(R9), (F22, F23)
+	WORD $0x4fb012d2 // fmla v18.4s, v22.4s, v16.s[1]
+	WORD $0x4fb012f3 // fmla v19.4s, v23.4s, v16.s[1]
+	FLDPQ.P 32(R10), (F24, F25)
+	WORD $0x4f901b12 // fmla v18.4s, v24.4s, v16.s[2]
+	WORD $0x4f901b33 // fmla v19.4s, v25.4s, v16.s[2]
+	FLDPQ.P 32(R11), (F26, F27)
+	WORD $0x4fb01b52 // fmla v18.4s, v26.4s, v16.s[3]
+	WORD $0x4fb01b73 // fmla v19.4s, v27.4s, v16.s[3]
+	FLDPQ.P 32(R12), (F20, F21)
+	WORD $0x4f911292 // fmla v18.4s, v20.4s, v17.s[0]
+	WORD $0x4f9112b3 // fmla v19.4s, v21.4s, v17.s[0]
+	FLDPQ.P 32(R13), (F22, F23)
+	WORD $0x4fb112d2 // fmla v18.4s, v22.4s, v17.s[1]
+	WORD $0x4fb112f3 // fmla v19.4s, v23.4s, v17.s[1]
+	FLDPQ.P 32(R14), (F24, F25)
+	WORD $0x4f911b12 // fmla v18.4s, v24.4s, v17.s[2]
+	WORD $0x4f911b33 // fmla v19.4s, v25.4s, v17.s[2]
+	FLDPQ.P 32(R15), (F26, F27)
+	WORD $0x4fb11b52 // fmla v18.4s, v26.4s, v17.s[3]
+	WORD $0x4fb11b73 // fmla v19.4s, v27.4s, v17.s[3]
+	FSTPQ.P (F18, F19), 32(R7)
+	SUBS $8, R6, R6
+	BGE axpyRowsLoop
+axpyRowsRest:
+	ADDS $8, R6, R6
+	BEQ axpyRowsNext
+axpyRowsOne:
+	FMOVS (R7), F18
+	FMOVS.P 4(R8), F20
+	WORD $0x4f901292 // fmla v18.4s, v20.4s, v16.s[0]
+	FMOVS.P 4(R9), F22
+	WORD $0x4fb012d2 // fmla v18.4s, v22.4s, v16.s[1]
+	FMOVS.P 4(R10), F24
+	WORD $0x4f901b12 // fmla v18.4s, v24.4s, v16.s[2]
+	FMOVS.P 4(R11), F26
+	WORD $0x4fb01b52 // fmla v18.4s, v26.4s, v16.s[3]
+	FMOVS.P 4(R12), F20
+	WORD $0x4f911292 // fmla v18.4s, v20.4s, v17.s[0]
+	FMOVS.P 4(R13), F22
+	WORD $0x4fb112d2 // fmla v18.4s, v22.4s, v17.s[1]
+	FMOVS.P 4(R14), F24
+	WORD $0x4f911b12 // fmla v18.4s, v24.4s, v17.s[2]
+	FMOVS.P 4(R15), F26
+	WORD $0x4fb11b52 // fmla v18.4s, v26.4s, v17.s[3]
+	FMOVS.P F18, 4(R7)
+	SUBS $1, R6, R6
+	BNE axpyRowsOne
+axpyRowsNext:
+	SUBS $1, R5, R5
+	BNE axpyRowsGroup
+	RET
+
+// func axpyRowsF16NEON(y *float32, a *uint16, ld int, f *float32, n int, eights int)
+TEXT ·axpyRowsF16NEON(SB), NOSPLIT, $0-48
+	MOVD y+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD ld+16(FP), R2
+	MOVD f+24(FP), R3
+	MOVD n+32(FP), R4
+	MOVD eights+40(FP), R5
+	LSL $1, R2, R2
+axpyRowsF16Group:
+	MOVD R1, R8
+	ADD R2, R1, R1
+	MOVD R1, R9
+	ADD R2, R1, R1
+	MOVD R1, R10
+	ADD R2, R1, R1
+	MOVD R1, R11
+	ADD R2, R1, R1
+	MOVD R1, R12
+	ADD R2, R1, R1
+	MOVD R1, R13
+	ADD R2, R1, R1
+	MOVD R1, R14
+	ADD R2, R1, R1
+	MOVD R1, R15
+	ADD R2, R1, R1
+	FLDPQ.P 32(R3), (F16, F17)
+	MOVD R0, R7
+	SUBS $8, R4, R6
+	BLT axpyRowsF16Rest
+
+	PCALIGN $16
+axpyRowsF16Loop:
+	FLDPQ 0(R7), (F18, F19)
+	FMOVQ.P 16(R8), F21
+	WORD $0x0e217ab4 // fcvtl v20.4s, v21.4h
+	WORD $0x4e217ab5 // fcvtl2 v21.4s, v21.8h
+	WORD $0x4f901292 // fmla v18.4s, v20.4s, v16.s[0]
+	WORD $0x4f9012b3 // fmla v19.4s, v21.4s, v16.s[0]
+	FMOVQ.P 16(R9), F23
+	WORD $0x0e217af6 // fcvtl v22.4s, v23.4h
+	WORD $0x4e217af7 // fcvtl2 v23.4s, v23.8h
+	WORD $0x4fb012d2 // fmla v18.4s, v22.4s, v16.s[1]
+	WORD $0x4fb012f3 // fmla v19.4s, v23.4s, v16.s[1]
+	FMOVQ.P 16(R10), F25
+	WORD $0x0e217b38 // fcvtl v24.4s, v25.4h
+	WORD $0x4e217b39 // fcvtl2 v25.4s, v25.8h
+	WORD $0x4f901b12 // fmla v18.4s, v24.4s, v16.s[2]
+	WORD $0x4f901b33 // fmla v19.4s, v25.4s, v16.s[2]
+	FMOVQ.P 16(R11), F27
+	WORD $0x0e217b7a // fcvtl v26.4s, v27.4h
+	WORD $0x4e217b7b // fcvtl2 v27.4s, v27.8h
+	WORD $0x4fb01b52 // fmla v18.4s, v26.4s, v16.s[3]
+	WORD $0x4fb01b73 // fmla v19.4s, v27.4s, v16.s[3]
+	FMOVQ.P 16(R12), F21
+	WORD $0x0e217ab4 // fcvtl v20.4s, v21.4h
+	WORD $0x4e217ab5 // fcvtl2 v21.4s, v21.8h
+	WORD $0x4f911292 // fmla v18.4s, v20.4s, v17.s[0]
+	WORD $0x4f9112b3 // fmla v19.4s, v21.4s, v17.s[0]
+	FMOVQ.P 16(R13), F23
+	WORD $0x0e217af6 // fcvtl v22.4s, v23.4h
+	WORD $0x4e217af7 // fcvtl2 v23.4s, v23.8h
+	WORD $0x4fb112d2 // fmla v18.4s, v22.4s, v17.s[1]
+	WORD $0x4fb112f3 // fmla v19.4s, v23.4s, v17.s[1]
+	FMOVQ.P 16(R14), F25
+	WORD $0x0e217b38 // fcvtl v24.4s, v25.4h
+	WORD $0x4e217b39 // fcvtl2 v25.4s, v25.8h
+	WORD $0x4f911b12 // fmla v18.4s, v24.4s, v17.s[2]
+	WORD $0x4f911b33 // fmla v19.4s, v25.4s, v17.s[2]
+	FMOVQ.P 16(R15), F27
+	WORD $0x0e217b7a // fcvtl v26.4s, v27.4h
+	WORD $0x4e217b7b // fcvtl2 v27.4s, v27.8h
+	WORD $0x4fb11b52 // fmla v18.4s, v26.4s, v17.s[3]
+	WORD $0x4fb11b73 // fmla v19.4s, v27.4s, v17.s[3]
+	FSTPQ.P (F18, F19), 32(R7)
+	SUBS $8, R6, R6
+	BGE axpyRowsF16Loop
+axpyRowsF16Rest:
+	ADDS $8, R6, R6
+	BEQ axpyRowsF16Next
+axpyRowsF16One:
+	FMOVS (R7), F18
+	MOVHU.P 2(R8), R16
+	FMOVS R16, F20
+	WORD $0x0e217a94 // fcvtl v20.4s, v20.4h
+	WORD $0x4f901292 // fmla v18.4s, v20.4s, v16.s[0]
+	MOVHU.P 2(R9), R16
+	FMOVS R16, F22
+	WORD $0x0e217ad6 // fcvtl v22.4s, v22.4h
+	WORD $0x4fb012d2 // fmla v18.4s, v22.4s, v16.s[1]
+	MOVHU.P 2(R10), R16
+	FMOVS R16, F24
+	WORD $0x0e217b18 // fcvtl v24.4s, v24.4h
+	WORD $0x4f901b12 // fmla v18.4s, v24.4s, v16.s[2]
+	MOVHU.P 2(R11), R16
+	FMOVS R16, F26
+	WORD $0x0e217b5a // fcvtl v26.4s, v26.4h
+	WORD $0x4fb01b52 // fmla v18.4s, v26.4s, v16.s[3]
+	MOVHU.P 2(R12), R16
+	FMOVS R16, F20
+	WORD $0x0e217a94 // fcvtl v20.4s, v20.4h
+	WORD $0x4f911292 // fmla v18.4s, v20.4s, v17.s[0]
+	MOVHU.P 2(R13), R16
+	FMOVS R16, F22
+	WORD $0x0e217ad6 // fcvtl v22.4s, v22.4h
+	WORD $0x4fb112d2 // fmla v18.4s, v22.4s, v17.s[1]
+	MOVHU.P 2(R14), R16
+	FMOVS R16, F24
+	WORD $0x0e217b18 // fcvtl v24.4s, v24.4h
+	WORD $0x4f911b12 // fmla v18.4s, v24.4s, v17.s[2]
+	MOVHU.P 2(R15), R16
+	FMOVS R16, F26
+	WORD $0x0e217b5a // fcvtl v26.4s, v26.4h
+	WORD $0x4fb11b52 // fmla v18.4s, v26.4s, v17.s[3]
+	FMOVS.P F18, 4(R7)
+	SUBS $1, R6, R6
+	BNE axpyRowsF16One
+axpyRowsF16Next:
+	SUBS $1, R5, R5
+	BNE axpyRowsF16Group
+	RET
+
+// func axpyRowsBF16NEON(y *float32, a *uint16, ld int, f *float32, n int, eights int)
+TEXT ·axpyRowsBF16NEON(SB), NOSPLIT, $0-48
+	MOVD y+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD ld+16(FP), R2
+	MOVD f+24(FP), R3
+	MOVD n+32(FP), R4
+	MOVD eights+40(FP), R5
+	LSL $1, R2, R2
+axpyRowsBF16Group:
+	MOVD R1, R8
+	ADD R2, R1, R1
+	MOVD R1, R9
+	ADD R2, R1, R1
+	MOVD R1, R10
+	ADD R2, R1, R1
+	MOVD R1, R11
+	ADD R2, R1, R1
+	MOVD R1, R12
+	ADD R2, R1, R1
+	MOVD R1, R13
+	ADD R2, R1, R1
+	MOVD R1, R14
+	ADD R2, R1, R1
+	MOVD R1, R15
+	ADD R2, R1, R1
+	FLDPQ.P 32(R3), (F16, F17)
+	MOVD R0, R7
+	SUBS $8, R4, R6
+	BLT axpyRowsBF16Rest
+
+	PCALIGN $16
+axpyRowsBF16Loop:
+	FLDPQ 0(R7), (F18, F19)
+	FMOVQ.P 16(R8), F21
+	WORD $0x2e613ab4 // shll v20.4s, v21.4h, #16
+	WORD $0x6e613ab5 // shll2 v21.4s, v21.8h, #16
+	WORD $0x4f901292 // fmla v18.4s, v20.4s, v16.s[0]
+	WORD $0x4f9012b3 // fmla v19.4s, v21.4s, v16.s[0]
+	FMOVQ.P 16(R9), F23
+	WORD $0x2e613af6 // shll v22.4s, v23.4h, #16
+	WORD $0x6e613af7 // shll2 v23.4s, v23.8h, #16
+	WORD $0x4fb012d2 // fmla v18.4s, v22.4s, v16.s[1]
+	WORD $0x4fb012f3 // fmla v19.4s, v23.4s, v16.s[1]
+	FMOVQ.P 16(R10), F25
+	WORD $0x2e613b38 // shll v24.4s, v25.4h, #16
+	WORD $0x6e613b39 // shll2 v25.4s, v25.8h, #16
+	WORD $0x4f901b12 // fmla v18.4s, v24.4s, v16.s[2]
+	WORD $0x4f901b33 // fmla v19.4s, v25.4s, v16.s[2]
+	FMOVQ.P 16(R11), F27
+	WORD $0x2e613b7a // shll v26.4s, v27.4h, #16
+	WORD $0x6e613b7b // shll2 v27.4s, v27.8h, #16
+	WORD $0x4fb01b52 // fmla v18.4s, v26.4s, v16.s[3]
+	WORD $0x4fb01b73 // fmla v19.4s, v27.4s, v16.s[3]
+	FMOVQ.P 16(R12), F21
+	WORD $0x2e613ab4 // shll v20.4s, v21.4h, #16
+	WORD $0x6e613ab5 // shll2 v21.4s, v21.8h, #16
+	WORD $0x4f911292 // fmla v18.4s, v20.4s, v17.s[0]
+	WORD $0x4f9112b3 // fmla v19.4s, v21.4s, v17.s[0]
+	FMOVQ.P 16(R13), F23
+	WORD $0x2e613af6 // shll v22.4s, v23.4h, #16
+	WORD $0x6e613af7 // shll2 v23.4s, v23.8h, #16
+	WORD $0x4fb112d2 // fmla v18.4s, v22.4s, v17.s[1]
+	WORD $0x4fb112f3 // fmla v19.4s, v23.4s, v17.s[1]
+	FMOVQ.P 16(R14), F25
+	WORD $0x2e613b38 // shll v24.4s, v25.4h, #16
+	WORD $0x6e613b39 // shll2 v25.4s, v25.8h, #16
+	WORD $0x4f911b12 // fmla v18.4s, v24.4s, v17.s[2]
+	WORD $0x4f911b33 // fmla v19.4s, v25.4s, v17.s[2]
+	FMOVQ.P 16(R15), F27
+	WORD $0x2e613b7a // shll v26.4s, v27.4h, #16
+	WORD $0x6e613b7b // shll2 v27.4s, v27.8h, #16
+	WORD $0x4fb11b52 // fmla v18.4s, v26.4s, v17.s[3]
+	WORD $0x4fb11b73 // fmla v19.4s, v27.4s, v17.s[3]
+	FSTPQ.P (F18, F19), 32(R7)
+	SUBS $8, R6, R6
+	BGE axpyRowsBF16Loop
+axpyRowsBF16Rest:
+	ADDS $8, R6, R6
+	BEQ axpyRowsBF16Next
+axpyRowsBF16One:
+	FMOVS (R7), F18
+	MOVHU.P 2(R8), R16
+	FMOVS R16, F20
+	WORD $0x2e613a94 // shll v20.4s, v20.4h, #16
+	WORD $0x4f901292 // fmla v18.4s, v20.4s, v16.s[0]
+	MOVHU.P 2(R9), R16
+	FMOVS R16, F22
+	WORD $0x2e613ad6 // shll v22.4s, v22.4h, #16
+	WORD $0x4fb012d2 // fmla v18.4s, v22.4s, v16.s[1]
+	MOVHU.P 2(R10), R16
+	FMOVS R16, F24
+	WORD $0x2e613b18 // shll v24.4s, v24.4h, #16
+	WORD $0x4f901b12 // fmla v18.4s, v24.4s, v16.s[2]
+	MOVHU.P 2(R11), R16
+	FMOVS R16, F26
+	WORD $0x2e613b5a // shll v26.4s, v26.4h, #16
+	WORD $0x4fb01b52 // fmla v18.4s, v26.4s, v16.s[3]
+	MOVHU.P 2(R12), R16
+	FMOVS R16, F20
+	WORD $0x2e613a94 // shll v20.4s, v20.4h, #16
+	WORD $0x4f911292 // fmla v18.4s, v20.4s, v17.s[0]
+	MOVHU.P 2(R13), R16
+	FMOVS R16, F22
+	WORD $0x2e613ad6 // shll v22.4s, v22.4h, #16
+	WORD $0x4fb112d2 // fmla v18.4s, v22.4s, v17.s[1]
+	MOVHU.P 2(R14), R16
+	FMOVS R16, F24
+	WORD $0x2e613b18 // shll v24.4s, v24.4h, #16
+	WORD $0x4f911b12 // fmla v18.4s, v24.4s, v17.s[2]
+	MOVHU.P 2(R15), R16
+	FMOVS R16, F26
+	WORD $0x2e613b5a // shll v26.4s, v26.4h, #16
+	WORD $0x4fb11b52 // fmla v18.4s, v26.4s, v17.s[3]
+	FMOVS.P F18, 4(R7)
+	SUBS $1, R6, R6
+	BNE axpyRowsBF16One
+axpyRowsBF16Next:
+	SUBS $1, R5, R5
+	BNE axpyRowsBF16Group
+	RET

@@ -11,9 +11,10 @@ import (
 //
 // Reading the matrix limits it. On a core of Zen 4 with AVX-512 rows reach 0.84 to 0.86 of the bandwidth of L2 (256×256) and L3
 // (1,024×1,024), columns 0.77 to 0.80, and both what a plain read does from memory; of 32×32, in L1, rows reach 0.53 of a read, since each
-// ends with a sum of lanes, and columns 0.61. On Emerald Rapids 256×256 and 512×512, in L2, take as long as a sum of so many elements. With
-// NEON it is the same limit, and on WebAssembly multiplications and additions where the matrix is in L1; how near they are has not been
-// measured.
+// ends with a sum of lanes, and columns 0.61. On Emerald Rapids 256×256 and 512×512, in L2, take as long as a sum of so many elements. Halves
+// take from memory about half as long as float32 does; in caches widening limits them, with AVX-512 three operations of two ports for 16,
+// of which 512×512 reaches 0.9. With NEON it is the same limit, and on WebAssembly multiplications and additions where the matrix is in L1;
+// how near they are has not been measured.
 
 const (
 	vectorBlock = 1024    // outputs that are added up at a time where rows are: they stay in L1
@@ -69,12 +70,19 @@ const vectorSmall = 1 << 18
 
 // SmallMatVec is Run for y = a·x, where a has m rows of k elements, if it is so small that planning it would show, and reports whether
 // it is.
-func SmallMatVec(y, a, x []float32, m, k int) bool {
+func SmallMatVec(y, a, x []float32, m, k int) bool { return smallMatVec(y, matrix{x: a}, x, m, k) }
+
+// SmallHalfMatVec is SmallMatVec for halves.
+func SmallHalfMatVec(y []float32, a Half, x []float32, m, k int) bool {
+	return smallMatVec(y, matrix{Half: a}, x, m, k)
+}
+
+func smallMatVec(y []float32, a matrix, x []float32, m, k int) bool {
 	if n := m * k; n == 0 || n > vectorSmall {
 		return false
 	}
 	w := vector{across: k, along: 1}
-	w.dots(y[:m], x[:k], matrix{x: a})
+	w.dots(y[:m], x[:k], a)
 	return true
 }
 
@@ -179,45 +187,27 @@ func (w *vector) multiply(y []float32, j, k, steps int, spare []float32, stop *a
 	}
 }
 
-// dots sets y to the dot products of rows of the matrix with v, four rows at a time. Of long rows the sums of blocks are added in float64.
+// dots sets y to the dot products of rows of the matrix with v. Of long rows the sums of blocks are added in float64.
 func (w *vector) dots(y, v []float32, m matrix) {
 	const block = 8192
 	m.check((len(y)-1)*w.across + len(v) - 1)
-	i := 0
 	if 0 < len(v) && len(v) <= block {
-		if i = len(y) &^ 3; i > 0 {
-			m.dotRows(y[:i], w.across, v)
-		}
+		m.dotRows(y, w.across, v)
+		return
 	}
-	for ; i+4 <= len(y); i += 4 {
+	for i := 0; i < len(y); i += 4 {
 		var part [4]float32
 		var sum [4]float64
+		n := min(4, len(y)-i)
 		for k := 0; k < len(v); k += block {
-			m.from(i*w.across+k).dotRows(part[:], w.across, v[k:min(k+block, len(v))])
-			for r, s := range part {
+			m.from(i*w.across+k).dotRows(part[:n], w.across, v[k:min(k+block, len(v))])
+			for r, s := range part[:n] {
 				sum[r] += float64(s)
 			}
 		}
-		for r, s := range sum {
+		for r, s := range sum[:n] {
 			y[i+r] = float32(s)
 		}
-	}
-	if i == len(y) {
-		return
-	}
-	var spare []float32
-	if m.x == nil {
-		buffer := borrow(min(block, len(v)))
-		defer buffers.Put(buffer)
-		spare = *buffer
-	}
-	for ; i < len(y); i++ {
-		sum := 0.0
-		for k := 0; k < len(v); k += block {
-			n := min(block, len(v)-k)
-			sum += float64(kernels.Dot(v[k:k+n], m.row(i*w.across+k, n, spare)))
-		}
-		y[i] = float32(sum)
 	}
 }
 

@@ -2,17 +2,17 @@ package gemm
 
 import "github.com/wavelane/wavelane/internal/simd/kernels"
 
-// dotRows sets y to the dot products of rows of a, four at a time, with x; see dotRowsGo.
-func dotRows(y, a *float32, ld int, x *float32, n, fours int) {
+// dotRows sets y to the dot products of rows of a with x; see dotRowsGo.
+func dotRows(y, a *float32, ld int, x *float32, n, rows int) {
 	switch kernels.Active() {
 	case kernels.AVX512:
-		dotRowsAVX512(y, a, ld, x, n, fours)
+		dotRowsAVX512(y, a, ld, x, n, rows)
 	case kernels.AVX2:
-		dotRowsAVX2(y, a, ld, x, n, fours)
+		dotRowsAVX2(y, a, ld, x, n, rows)
 	case kernels.SSE:
-		dotRowsSSE(y, a, ld, x, n, fours)
+		dotRowsSSE(y, a, ld, x, n, rows)
 	default:
-		dotRowsGo(y, a, ld, x, n, fours)
+		dotRowsGo(y, a, ld, x, n, rows)
 	}
 }
 

@@ -6,14 +6,14 @@ import (
 	"github.com/wavelane/wavelane/internal/simd/kernels"
 )
 
-// dotRowsGo sets y to the dot products of rows of a, ld apart and a multiple of four, with x.
+// dotRowsGo sets y to the dot products of rows of a, ld apart, with x.
 //
-//	for i := range 4 * fours { y[i] = 0; for p := range n { y[i] += a[i*ld+p] * x[p] } }
-func dotRowsGo(y, a *float32, ld int, x *float32, n, fours int) {
-	to := unsafe.Slice(y, 4*fours)
-	rows, v := unsafe.Slice(a, (len(to)-1)*ld+n), unsafe.Slice(x, n)
+//	for i := range rows { y[i] = 0; for p := range n { y[i] += a[i*ld+p] * x[p] } }
+func dotRowsGo(y, a *float32, ld int, x *float32, n, rows int) {
+	m, v := unsafe.Slice(a, (rows-1)*ld+n), unsafe.Slice(x, n)
+	to := unsafe.Slice(y, rows)
 	for i := range to {
-		to[i] = kernels.Dot(v, rows[i*ld:][:n])
+		to[i] = kernels.Dot(v, m[i*ld:][:n])
 	}
 }
 

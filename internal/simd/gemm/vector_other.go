@@ -1,8 +1,8 @@
-//go:build !amd64
+//go:build !amd64 && !arm64
 
 package gemm
 
-func dotRows(y, a *float32, ld int, x *float32, n, fours int) { dotRowsGo(y, a, ld, x, n, fours) }
+func dotRows(y, a *float32, ld int, x *float32, n, rows int) { dotRowsGo(y, a, ld, x, n, rows) }
 
 func hasColumns() bool { return false }
 

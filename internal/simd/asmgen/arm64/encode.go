@@ -106,12 +106,14 @@ var instructions = map[string]instruction{
 
 	// Floats of 16 bits, in the lower half of a register.
 	"fcvtl":   {0x0e217800, dn, "v%d.4s, v%d.4h"},
+	"fcvtl2":  {0x4e217800, dn, "v%d.4s, v%d.8h"},
 	"fcvtn":   {0x0e216800, dn, "v%d.4h, v%d.4s"},
 	"uxtl.b":  {0x2f08a400, dn, "v%d.8h, v%d.8b"},
 	"uxtl.h":  {0x2f10a400, dn, "v%d.4s, v%d.4h"},
 	"uqxtn.s": {0x2e614800, dn, "v%d.4h, v%d.4s"},
 	"uqxtn.h": {0x2e214800, dn, "v%d.8b, v%d.8h"},
 	"shll":    {0x2e613800, dn, "v%d.4s, v%d.4h, #16"},
+	"shll2":   {0x6e613800, dn, "v%d.4s, v%d.8h, #16"},
 	"shrn":    {0x0f108400, dn, "v%d.4h, v%d.4s, #16"},
 
 	// Integers in bytes, and what they become. Those with .2 take the upper halves of their operands.

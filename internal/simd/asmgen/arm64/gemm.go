@@ -35,6 +35,8 @@ func gemmFiles() map[string][]byte {
 	t.b.WriteString(header + "#include \"go_asm.h\"\n" + include)
 	tileKernels(t)
 	packKernel(t)
+	dotKernels(t)
+	axpyKernels(t)
 	return map[string][]byte{"gemm/micro_gen_arm64.s": []byte(t.b.String())}
 }
 

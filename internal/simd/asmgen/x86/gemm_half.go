@@ -26,14 +26,17 @@ func (e elements) at(base, index reg.Register, i int) operand.Mem {
 	return operand.Mem{Base: base, Index: index, Scale: uint8(e.size()), Disp: e.size() * i}
 }
 
-// widen loads a vector of 16 bits, from memory or from half a register.
+// widen loads a vector, of 16 bits from memory or from half a register.
 func (g *gemmGen) widen(e elements, m operand.Op, v reg.VecPhysical) {
-	if e == f16 {
+	switch e {
+	case full:
+		g.c.VMOVUPS(m, v)
+	case f16:
 		g.c.VCVTPH2PS(m, v)
-		return
+	case bf16:
+		g.c.VPMOVZXWD(m, v)
+		g.c.VPSLLD(operand.U8(16), v, v)
 	}
-	g.c.VPMOVZXWD(m, v)
-	g.c.VPSLLD(operand.U8(16), v, v)
 }
 
 // shift is the register that tailShift sets.

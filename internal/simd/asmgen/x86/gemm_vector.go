@@ -9,10 +9,7 @@ import (
 
 // Kernels of products with a vector take several rows of the matrix at a time: they share what is loaded of the vector, and
 // memory delivers several streams faster than one. Asking for the next rows meanwhile makes both slower where L2 has them.
-const (
-	dotRowCount  = 4
-	axpyRowCount = 8
-)
+const axpyRowCount = 8
 
 // rowPointers sets registers to the beginnings of rows.
 func (g *gemmGen) rowPointers(rows []reg.GPPhysical, ld reg.Register, e elements) {
@@ -45,26 +42,38 @@ func (g *gemmGen) loadTail(m operand.Mem, mask, v reg.VecPhysical) {
 	}
 }
 
-// dots writes the function that multiplies rows with a vector, four at a time.
+// dots writes the function that multiplies rows with a vector: four at a time, then single ones.
 func (g *gemmGen) dots(e elements) {
-	g.begin("dotRows"+e.suffix(), "func(y *float32, a *"+e.goType()+", ld int, x *float32, n, fours int)",
-		"computes dot products of four rows at a time; see dotRowsGo.")
-	y, ld, x, n, p, fours, whole := reg.RDI, reg.RDX, reg.RCX, reg.R8, reg.RAX, reg.R13, reg.R15
-	rows := []reg.GPPhysical{reg.RSI, reg.R9, reg.R10, reg.R11}
-	g.c.Load(g.c.Param("y"), y)
-	g.c.Load(g.c.Param("a"), rows[0])
-	g.c.Load(g.c.Param("ld"), ld)
-	g.c.Load(g.c.Param("x"), x)
-	g.c.Load(g.c.Param("n"), whole)
-	g.c.Load(g.c.Param("fours"), fours)
-	g.rowPointers(rows, ld, e)
-	acc := func(i, j int) reg.VecPhysical { return g.v[i*2+j] }
+	g.begin("dotRows"+e.suffix(), "func(y *float32, a *"+e.goType()+", ld int, x *float32, n, rows int)", "computes dot products of rows; see dotRowsGo.")
+	g.c.Load(g.c.Param("y"), reg.RDI)
+	g.c.Load(g.c.Param("a"), reg.RSI)
+	g.c.Load(g.c.Param("ld"), reg.RDX)
+	g.c.Load(g.c.Param("x"), reg.RCX)
+	g.c.Load(g.c.Param("n"), reg.R15)
+	g.c.Load(g.c.Param("rows"), reg.R13)
+	g.rowPointers([]reg.GPPhysical{reg.RSI, reg.R9, reg.R10, reg.R11}, reg.RDX, e)
+	g.dotsTogether(e, 4)
+	g.dotsTogether(e, 1)
+	g.end()
+}
+
+// dotsTogether takes rows while there are as many. Of one row four accumulators are as many as multiplications in flight beside its loads.
+func (g *gemmGen) dotsTogether(e elements, together int) {
+	steps := 2
+	if together == 1 {
+		steps = 4
+	}
+	y, ld, x, n, p, left, whole := reg.RDI, reg.RDX, reg.RCX, reg.R8, reg.RAX, reg.R13, reg.R15
+	rows := []reg.GPPhysical{reg.RSI, reg.R9, reg.R10, reg.R11}[:together]
+	acc := func(i, j int) reg.VecPhysical { return g.v[i*steps+j] }
 	v, t := g.v[8:10], g.v[10]
-	group := g.label("four")
+	group, none := g.label("group"), g.label("none")
+	g.c.SUBQ(operand.U8(together), left)
+	g.c.JL(operand.LabelRef(none))
 	g.c.Label(group)
 	g.c.XORQ(p, p)
 	g.c.MOVQ(whole, n)
-	for _, a := range g.v[:8] {
+	for _, a := range g.v[:together*steps] {
 		g.zero(a)
 	}
 	element := func(base reg.Register, j int) operand.Mem {
@@ -72,37 +81,43 @@ func (g *gemmGen) dots(e elements) {
 	}
 	step := func(vectors int) {
 		for j := range vectors {
-			g.load(element(x, j), v[j])
-		}
-		for i, r := range rows {
-			for j := range vectors {
+			factor := operand.Op(element(x, j))
+			if together > 1 || g.lanes == 4 {
+				g.load(element(x, j), v[j%2])
+				factor = v[j%2]
+			}
+			for i, r := range rows {
 				switch m := e.at(r, p, j*g.lanes); {
 				case g.lanes == 4:
 					g.load(m, t)
-					g.c.MULPS(v[j], t)
+					g.c.MULPS(factor, t)
 					g.c.ADDPS(t, acc(i, j))
-				case e == full:
-					g.c.VFMADD231PS(m, v[j], acc(i, j))
+				case e == full && together > 1:
+					g.c.VFMADD231PS(m, v[j%2], acc(i, j))
 				default:
 					g.widen(e, m, t)
-					g.c.VFMADD231PS(t, v[j], acc(i, j))
+					g.c.VFMADD231PS(factor, t, acc(i, j))
 				}
 			}
 		}
 		g.c.ADDQ(operand.U8(vectors*g.lanes), p)
 	}
-	two, one, rest, done := g.label("two"), g.label("one"), g.label("rest"), g.label("sum")
-	g.c.SUBQ(operand.U8(2*g.lanes), n)
-	g.c.JL(operand.LabelRef(one))
-	g.c.Label(two)
-	step(2)
-	g.c.SUBQ(operand.U8(2*g.lanes), n)
-	g.c.JGE(operand.LabelRef(two))
-	g.c.Label(one)
-	g.c.ADDQ(operand.U8(g.lanes), n)
+	several, few, one, rest, done := g.label("several"), g.label("few"), g.label("one"), g.label("rest"), g.label("sum")
+	g.c.SUBQ(operand.U8(steps*g.lanes), n)
+	g.c.JL(operand.LabelRef(few))
+	g.c.Label(several)
+	step(steps)
+	g.c.SUBQ(operand.U8(steps*g.lanes), n)
+	g.c.JGE(operand.LabelRef(several))
+	g.c.Label(few)
+	g.c.ADDQ(operand.U8((steps-1)*g.lanes), n)
 	g.c.JL(operand.LabelRef(rest))
+	g.c.Label(one)
 	step(1)
 	g.c.SUBQ(operand.U8(g.lanes), n)
+	if steps > 2 {
+		g.c.JGE(operand.LabelRef(one))
+	}
 	g.c.Label(rest)
 	g.c.ADDQ(operand.U8(g.lanes), n)
 	g.c.JEQ(operand.LabelRef(done))
@@ -129,14 +144,47 @@ func (g *gemmGen) dots(e elements) {
 		}
 	}
 	g.c.Label(done)
-	g.sumRows(y)
-	g.c.ADDQ(operand.U8(4*dotRowCount), y)
-	for _, r := range rows {
-		g.c.LEAQ(operand.Mem{Base: r, Index: ld, Scale: dotRowCount}, r)
+	if together == 1 {
+		g.sumRow(y)
+	} else {
+		g.sumRows(y)
 	}
-	g.c.DECQ(fours)
-	g.c.JNE(operand.LabelRef(group))
-	g.end()
+	g.c.ADDQ(operand.U8(4*together), y)
+	for _, r := range rows {
+		g.c.LEAQ(operand.Mem{Base: r, Index: ld, Scale: uint8(together)}, r)
+	}
+	g.c.SUBQ(operand.U8(together), left)
+	g.c.JGE(operand.LabelRef(group))
+	g.c.Label(none)
+	g.c.ADDQ(operand.U8(together), left)
+}
+
+// sumRow adds up the accumulators of one row and stores the sum.
+func (g *gemmGen) sumRow(y reg.Register) {
+	if g.lanes == 4 {
+		g.c.ADDPS(reg.X1, reg.X0)
+		g.c.ADDPS(reg.X3, reg.X2)
+		g.c.ADDPS(reg.X2, reg.X0)
+		g.c.MOVHLPS(reg.X0, reg.X1)
+		g.c.ADDPS(reg.X1, reg.X0)
+		g.c.MOVAPS(reg.X0, reg.X1)
+		g.c.SHUFPS(operand.U8(1), reg.X1, reg.X1)
+		g.c.ADDSS(reg.X1, reg.X0)
+		g.c.MOVSS(reg.X0, at(y, 0))
+		return
+	}
+	g.c.VADDPS(g.v[1], g.v[0], g.v[0])
+	g.c.VADDPS(g.v[3], g.v[2], g.v[2])
+	g.c.VADDPS(g.v[2], g.v[0], g.v[0])
+	if g.lanes == 16 {
+		g.c.VEXTRACTF64X4(operand.U8(1), g.v[0], reg.Y1)
+		g.c.VADDPS(reg.Y1, reg.Y0, reg.Y0)
+	}
+	g.c.VEXTRACTF128(operand.U8(1), reg.Y0, reg.X1)
+	g.c.VADDPS(reg.X1, reg.X0, reg.X0)
+	g.c.VHADDPS(reg.X0, reg.X0, reg.X0)
+	g.c.VHADDPS(reg.X0, reg.X0, reg.X0)
+	g.c.VMOVSS(reg.X0, at(y, 0))
 }
 
 // sumRows adds up the accumulators of four rows and stores the sums.

@@ -12,11 +12,11 @@ func cast(c *call) work {
 	case from == to:
 		return copyAll(c)
 	case to == compute.Float32:
-		return one(c.out.Len(), widening.Ns(), func(a *args, lo, hi int) { widen(a.out.f32()[lo:hi], a.in[0], from, lo) })
+		return one(c.out.Len(), engine.Widening.Ns(), func(a *args, lo, hi int) { widen(a.out.f32()[lo:hi], a.in[0], from, lo) })
 	case from == compute.Float32:
-		return one(c.out.Len(), narrowing.Ns(), func(a *args, lo, hi int) { narrow(a.out, to, lo, a.in[0].f32()[lo:hi]) })
+		return one(c.out.Len(), engine.Narrowing.Ns(), func(a *args, lo, hi int) { narrow(a.out, to, lo, a.in[0].f32()[lo:hi]) })
 	}
-	return one(c.out.Len(), widening.Ns()+narrowing.Ns(), func(a *args, lo, hi int) {
+	return one(c.out.Len(), engine.Widening.Ns()+engine.Narrowing.Ns(), func(a *args, lo, hi int) {
 		var block [256]float32
 		for ; lo < hi; lo += len(block) {
 			x := block[:min(len(block), hi-lo)]
@@ -25,9 +25,6 @@ func cast(c *call) work {
 		}
 	})
 }
-
-// What conversions cost.
-var widening, narrowing = engine.Cost{Scalar: 1.5, AVX512: 0.15}, engine.Cost{Scalar: 3, AVX512: 0.3}
 
 // widen reads elements of a type that is cast from an element on.
 func widen(dst []float32, src view, d compute.DType, at int) {

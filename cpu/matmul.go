@@ -59,7 +59,7 @@ func (c *call) multiplication(p *gemm.Product, left, right int) work {
 			}
 		}
 		at, n := room(t.Len()), t.Len()
-		w.phases = append(w.phases, phase{units: n, ns: widening.Ns(), do: func(a *args, lo, hi int) {
+		w.phases = append(w.phases, phase{units: n, ns: engine.Widening.Ns(), do: func(a *args, lo, hi int) {
 			widen(words32(a)[at+lo:at+hi], a.in[i], t.DType, lo)
 		}})
 		return func(a *args) ([]float32, gemm.Half) { return words32(a)[at:][:n], gemm.Half{} }
@@ -84,7 +84,7 @@ func (c *call) multiplication(p *gemm.Product, left, right int) work {
 		}})
 	}
 	if c.out.DType != compute.Float32 {
-		w.phases = append(w.phases, phase{units: c.out.Len(), ns: narrowing.Ns(), do: func(a *args, lo, hi int) {
+		w.phases = append(w.phases, phase{units: c.out.Len(), ns: engine.Narrowing.Ns(), do: func(a *args, lo, hi int) {
 			narrow(a.out, c.out.DType, lo, target(a)[lo:hi])
 		}})
 	}

@@ -38,7 +38,7 @@ func dequantize(c *call) work {
 	w := c.weightsOf(0, o.Format)
 	rows, _ := program.RowsCols(c.out.Shape)
 	parts := engine.CeilDiv(w.Cols, blocks.Piece)
-	ns := (dequantizing.Ns() + narrowing.Ns()) * float64(min(w.Cols, blocks.Piece))
+	ns := (dequantizing.Ns() + engine.Narrowing.Ns()) * float64(min(w.Cols, blocks.Piece))
 	return one(rows*parts, ns, func(a *args, lo, hi int) {
 		w := w.Of(a.in[0].bytes(compute.Uint32))
 		buffer := engine.Borrow(blocks.Piece)

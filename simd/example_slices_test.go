@@ -32,6 +32,15 @@ func ExampleDot() {
 	// Output: 32
 }
 
+// A matrix in half the memory.
+func ExampleMatVecHalf() {
+	weights, y := make([]compute.F16, 4), make([]float32, 2)
+	simd.Narrow(weights, []float32{1, 2, 3, 4})
+	simd.MatVecHalf(y, weights, []float32{10, 1}, 2, 2)
+	fmt.Println(y)
+	// Output: [12 34]
+}
+
 func ExampleSoftmax() {
 	x := []float32{1, 2, 3}
 	simd.Softmax(x, x)

@@ -20,7 +20,7 @@ func wrongLen(name string, got, want int) {
 }
 
 // MustApart panics if a destination shares elements with an operand.
-func MustApart(name string, dst, x []float32) {
+func MustApart[D, X any](name string, dst []D, x []X) {
 	if overlaps(dst, x) {
 		panic(fmt.Errorf("simd.%s: the destination overlaps an operand: %w", name, compute.ErrArgument))
 	}
@@ -45,8 +45,9 @@ func ahead(x, y []float32) bool {
 	return d != 0 && d < uintptr(4*len(x))
 }
 
-func overlaps(x, y []float32) bool {
-	return len(x) > 0 && len(y) > 0 && (Address(y)-Address(x) < uintptr(4*len(x)) || Address(x)-Address(y) < uintptr(4*len(y)))
+func overlaps[X, Y any](x []X, y []Y) bool {
+	return len(x) > 0 && len(y) > 0 && (Address(y)-Address(x) < uintptr(len(x))*unsafe.Sizeof(x[0]) ||
+		Address(x)-Address(y) < uintptr(len(y))*unsafe.Sizeof(y[0]))
 }
 
-func Address(x []float32) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(x))) }
+func Address[X any](x []X) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(x))) }

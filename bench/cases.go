@@ -39,6 +39,7 @@ type Case struct {
 	// Claims are what wavelane promises.
 	Claims    []Claim
 	quantised bool // ggml has it
+	half      bool // likewise
 	layer     bool // ONNX Runtime has it
 }
 
@@ -88,6 +89,7 @@ func cases() []Case {
 	all = append(all, vectors(10_000_000, Claim{peak, 0.9, 0.97})...)
 	all = append(all, functions(1<<20)...)
 	all = append(all, searches(1<<12)...)
+	all = append(all, halves()...)
 	all = append(all, layers()...)
 	for _, t := range []quant.Type{quant.Q4_0, quant.Q8_0, quant.Q4_K, quant.Q5_K, quant.Q6_K} {
 		for _, rows := range []int{1, 8, 512} {

@@ -39,7 +39,7 @@ func startGGML() ([]*worker, map[string]string, error) {
 			return all, nil, err
 		}
 		all = append(all, w)
-		w.only = func(c Case) bool { return c.quantised }
+		w.only = func(c Case) bool { return c.quantised || c.half }
 		if versions[name], err = w.version(); err != nil {
 			return all, nil, err
 		}

@@ -1,6 +1,6 @@
 // peer [BUFFERS] measures products of ggml with quantised weights on the CPU; bench drives it as it drives processes of its own, with
 // lines of JSON: {"case":"Q4_K/8","threads":2} makes weights of 4096 rows of 14336 values and 8 rows of x; {"calls":3} multiplies them
-// three times and answers {"ns":…}. BUFFERS is the name of a buffer type, such as CPU_REPACK, into which weights are rearranged.
+// three times and answers {"ns":…}. The case matvec_f16/512x256 is 512 rows of 256 halves times one of x. BUFFERS is the name of a buffer type, such as CPU_REPACK, into which weights are rearranged.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "ggml-cpu.h"
 #include "ggml.h"
 
-enum { N = 4096, K = 14336, DISTINCT = 64 }; // DISTINCT rows are quantised, and repeated
+enum { DISTINCT = 64 }; // as many rows are quantised, and repeated
 
 static ggml_backend_t backend;
 static ggml_backend_buffer_type_t buffers;
@@ -48,45 +48,46 @@ static void leave(void) {
 	memset(&now, 0, sizeof now);
 }
 
-// prepare returns what is wrong, or NULL.
-static const char * prepare(const char * name, int rows, int threads) {
+// prepare makes weights of n rows of k values; it returns what is wrong, or NULL.
+static const char * prepare(const char * name, int n, int k, int rows, int threads) {
 	leave();
 	enum ggml_type type = type_named(name);
-	if (type == GGML_TYPE_COUNT || !ggml_is_quantized(type) || rows < 1) {
+	if (type == GGML_TYPE_COUNT || n < 1 || k < 1 || rows < 1) {
 		return "no such case";
 	}
 	struct ggml_init_params params = { 64 * ggml_tensor_overhead() + ggml_graph_overhead(), NULL, true };
 	now.matrix = ggml_init(params);
-	struct ggml_tensor * w = ggml_new_tensor_2d(now.matrix, type, K, N);
+	struct ggml_tensor * w = ggml_new_tensor_2d(now.matrix, type, k, n);
 	now.weights = ggml_backend_alloc_ctx_tensors_from_buft(now.matrix, buffers);
 	if (!now.weights) {
 		return "no memory";
 	}
 	ggml_backend_buffer_set_usage(now.weights, GGML_BACKEND_BUFFER_USAGE_WEIGHTS);
 	struct ggml_context * c = now.context = ggml_init(params);
-	struct ggml_tensor * x = ggml_new_tensor_2d(c, GGML_TYPE_F32, K, rows);
+	struct ggml_tensor * x = ggml_new_tensor_2d(c, GGML_TYPE_F32, k, rows);
 	struct ggml_tensor * y = ggml_mul_mat(c, w, x);
 	now.rest = ggml_backend_alloc_ctx_tensors(c, backend);
 	if (!ggml_backend_supports_op(backend, y)) {
 		return "not supported";
 	}
-	float * values = malloc(sizeof(float) * DISTINCT * K);
-	size_t part = ggml_row_size(type, K) * DISTINCT;
-	char * blocks = malloc(part * (N / DISTINCT));
-	for (int i = 0; i < DISTINCT * K; i++) {
+	int distinct = n < DISTINCT ? n : DISTINCT;
+	float * values = malloc(sizeof(float) * (size_t) distinct * k);
+	size_t part = ggml_row_size(type, k) * distinct;
+	char * blocks = malloc(part * (n / distinct));
+	for (int i = 0; i < distinct * k; i++) {
 		values[i] = uniform();
 	}
-	ggml_quantize_chunk(type, values, blocks, 0, DISTINCT, K, NULL);
-	for (int i = 1; i < N / DISTINCT; i++) {
+	ggml_quantize_chunk(type, values, blocks, 0, distinct, k, NULL);
+	for (int i = 1; i < n / distinct; i++) {
 		memcpy(blocks + i * part, blocks, part);
 	}
-	ggml_backend_tensor_set(w, blocks, 0, part * (N / DISTINCT));
+	ggml_backend_tensor_set(w, blocks, 0, part * (n / distinct));
 	free(blocks);
 	for (int r = 0; r < rows; r++) {
-		for (int i = 0; i < K; i++) {
+		for (int i = 0; i < k; i++) {
 			values[i] = uniform();
 		}
-		ggml_backend_tensor_set(x, values, sizeof(float) * K * (size_t) r, sizeof(float) * K);
+		ggml_backend_tensor_set(x, values, sizeof(float) * k * (size_t) r, sizeof(float) * k);
 	}
 	free(values);
 	now.graph = ggml_new_graph(c);
@@ -114,9 +115,10 @@ int main(int argc, char ** argv) {
 	}
 	char line[256], name[32];
 	while (fgets(line, sizeof line, stdin)) {
-		int rows = 0, threads = 1, calls = 0;
-		if (sscanf(line, "{\"case\":\"%31[^/]/%d\",\"threads\":%d", name, &rows, &threads) >= 2) {
-			const char * wrong = prepare(name, rows, threads);
+		int n = 4096, k = 14336, rows = 1, threads = 1, calls = 0;
+		if (sscanf(line, "{\"case\":\"matvec_%31[^/]/%dx%d\",\"threads\":%d", name, &n, &k, &threads) >= 3 ||
+				sscanf(line, "{\"case\":\"%31[^/]/%d\",\"threads\":%d", name, &rows, &threads) >= 2) {
+			const char * wrong = prepare(name, n, k, rows, threads);
 			printf(wrong ? "{\"error\":\"%s\"}\n" : "{}\n", wrong);
 		} else if (sscanf(line, "{\"calls\":%d", &calls) == 1 && now.graph) {
 			double start = nanoseconds();

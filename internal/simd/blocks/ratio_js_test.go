@@ -13,27 +13,29 @@ import (
 	"github.com/wavelane/wavelane/quant"
 )
 
-// slice is how many rows of weights are measured at a time, so short that other programs leave some rounds alone.
-const slice = 64
-
 // BenchmarkAgainstGo measures operations on weights alternating with the same in portable Go: the best rounds, and their
 // ratio.
-func BenchmarkAgainstGo(b *testing.B) { benchmark(b, slice, 4096, true) }
+func BenchmarkAgainstGo(b *testing.B) { benchmark(b, 64, 64, 4096, true) }
 
 // BenchmarkAgainstRead measures them with weights beyond L2, alternating with a sum over as many bytes as float32, which only
-// reads.
-func BenchmarkAgainstRead(b *testing.B) { benchmark(b, 4096, 14336, false) }
+// reads. Rows are long, or short: 18 blocks, or two of 256 values.
+func BenchmarkAgainstRead(b *testing.B) {
+	b.Run("14336", func(b *testing.B) { benchmark(b, 64, 4096, 14336, false) })
+	b.Run("576", func(b *testing.B) { benchmark(b, 1536, 1536*64, 576, false) })
+}
 
-func benchmark(b *testing.B, rows, cols int, portable bool) {
+// benchmark measures a slice of the rows of weights at a time, so short that other programs leave some rounds alone.
+func benchmark(b *testing.B, slice, rows, cols int, portable bool) {
 	before := kernels.Active()
 	defer func() { require.NoError(b, kernels.SetTier(before)) }()
-	x, y := make([]float32, Most*max(rows, cols)), make([]float32, Most*max(rows, cols))
+	x, y := make([]float32, Most*cols), make([]float32, Most*max(rows, cols))
 	for i := range x {
 		x[i] = rand.Float32() - 0.5
 	}
-	one, rounded := roundedRows(x[:cols], 1), roundedRows(x[:Most*cols], Most)
 	for _, t := range []quant.Type{quant.Q4_0, quant.Q4_1, quant.Q5_0, quant.Q5_1, quant.Q8_0, quant.Q2_K, quant.Q3_K, quant.Q4_K,
 		quant.Q5_K, quant.Q6_K} {
+		cols := cols / t.BlockLen() * t.BlockLen()
+		one, rounded := roundedRows(x[:cols], 1), roundedRows(x[:Most*cols], Most)
 		words, err := quant.PackedWords(t, cols)
 		require.NoError(b, err)
 		data := make([]uint32, rows*words)
@@ -60,7 +62,7 @@ func benchmark(b *testing.B, rows, cols int, portable bool) {
 				w := w.Of(w.data[lo*w.RowBytes() : hi*w.RowBytes()])
 				w.Rows = hi - lo
 				for lo := 0; lo < cols; lo += Strip {
-					w.MultiplyColumns(y, cols, x, 1, lo, lo+Strip)
+					w.MultiplyColumns(y, cols, x, 1, lo, min(lo+Strip, cols))
 				}
 			}},
 			{"values", func(lo, hi int) {

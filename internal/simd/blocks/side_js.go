@@ -137,14 +137,11 @@ func (w *Weights) sideMultiply8(y []float32, ldy int, x RoundedRows, lo, hi int)
 			scale, sum := x[i].groups(w.width, 0, w.Cols/w.width)
 			c.wide[i], c.scale[i], c.sum[i] = unsafe.Pointer(&x[i].wide[0]), unsafe.Pointer(&scale[0]), unsafe.Pointer(&sum[0])
 		}
-		if m > 1 {
+		if m > 1 || c.blocks < 4 && c.block == 32 { // a single row of x is multiplied with four blocks at a time
 			c.run(kernels.BlocksMultiply8)
 			continue
 		}
 		c.x, c.stride, c.bytes = unsafe.Pointer(&x[0].wide[0]), 2, 0
-		if w.BlockLen() == 256 { // scales lie between integers, which soon follow them then
-			c.piece = Piece / 2 / 256
-		}
 		if bytewise() && w.Type != quant.Q8_0 {
 			c.x, c.stride, c.bytes = unsafe.Pointer(&x[0].Q[0]), 1, 1
 		}
@@ -166,23 +163,28 @@ func bytewise() bool {
 // tried is a product that has every instruction of relaxed SIMD in it: V8 11.3, which has them behind a flag, computes them wrong
 // until it has compiled the function a second time.
 func tried() float32 {
-	var values [32]float32
+	var values [128]float32
 	for i := range values {
 		values[i] = 127
 	}
-	x := RoundedRows{make([]float32, RoundedWords(32)), 1, 32}
+	x := RoundedRows{make([]float32, RoundedWords(128)), 1, 128}
 	row := x.Row(0)
-	row.Round(values[:], 0, 1)
-	const one = 0x3c00 // as a half
-	weights := []uint32{0x76543210, 0x76543210, 0x76543210, 0x76543210, 0x11111111, one, 0, 0}
+	row.Round(values[:], 0, 4)
+	var weights [4*16/4 + 4 + 4*2/4 + 2]uint32 // words of four blocks, and padding
+	for i := range 4 {
+		const bits, fifths, one = 0x76543210, 0x11111111, 0x3c00 // as a half
+		weights[4*i], weights[4*i+1], weights[4*i+2], weights[4*i+3] = bits, bits, bits, bits
+		weights[16+i] = fifths
+		weights[20+i/2] |= one << (i % 2 * 16)
+	}
 	w := NewWeights(compute.Q5_0, 1, len(weights)).Of(unsafe.Slice((*byte)(unsafe.Pointer(&weights[0])), 4*len(weights)))
 	var y [1]float32
 	w.Multiply8(y[:], 1, x, 0, 1)
 	return y[0]
 }
 
-// want is the product: of every eight weights the sum is 28 and two have a fifth bit, and all are 16 less.
-const want = 127 * (4*28 + 8*16 - 32*16)
+// want is the product of four blocks: of every eight weights the sum is 28 and two have a fifth bit, and all are 16 less.
+const want = 4 * 127 * (4*28 + 8*16 - 32*16)
 
 var (
 	relaxedCode = kernels.Relaxed()

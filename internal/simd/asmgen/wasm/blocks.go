@@ -32,7 +32,7 @@ const (
 	callFactor  = callFormat + 56
 	callBytes   = callFormat + 60
 	callTile    = callFormat + 64 // rows of weights at a time
-	callTo      = callFormat + 68 // where weighed scales go to, after callS
+	callStep    = callFormat + 68 // bytes from one of them to the next
 	callBase    = callFormat + 76 // of planes 1 and 2
 	callSize    = callBase + 8    // of planes 0, 1 and 2
 	callTotals  = callSize + 12
@@ -70,10 +70,9 @@ const (
 
 // What there is a function of for each format, in the order of the table.
 const (
-	kindScales  = iota                // typeBlocks; the result is 0
-	kindWeighed                       // typeBlocks: scales times those of x, which is an offset there, to callS; the result is what is subtracted
+	kindScales  = iota                // typeBlocks: to callA and callB
 	kindUnpack                        // typeBlocks: to callQ
-	kindProduct                       // typeBlocks: of rows of weights with one of x, to parts; the result is 0
+	kindProduct                       // typeBlocks: of rows of weights with one of x, to parts
 	kindExpand                        // typeExpand
 	kindDots                          // typeDots, for tiles of one row and more
 	kindBytes   = kindDots + tileRows // kindProduct with x in bytes, if the engine has relaxed SIMD
@@ -153,7 +152,7 @@ func (b *blocks) lesser(most any, left ...any) local {
 	return l
 }
 
-// applyFunction calls the function of a kind with n blocks of a row, from a block on: (c, row, block, n, x, kind) → f32.
+// applyFunction calls the function of a kind with n blocks of a row, from a block on: (c, row, block, n, block of x, kind).
 func applyFunction(table int) function {
 	const row, block, n, x, kind = local(1), local(2), local(3), local(4), local(5)
 	b := newBlocks(6)
@@ -190,7 +189,6 @@ func (b *blocks) values(table int, row, block, n local, to any) {
 func (b *blocks) unpacked(row, block, n local) {
 	for _, kind := range []int{kindScales, kindUnpack} {
 		b.applied(row, block, n, 0, kind)
-		b.op(opDrop)
 	}
 }
 
@@ -250,50 +248,61 @@ func columnsFunction(table int) function {
 	return b.function(typeRun)
 }
 
-// oneRowFunction multiplies rows of weights, some at a time, with a row of x that is rounded to 8 bits.
+// oneRowFunction multiplies rows of weights, some at a time, with a row of x that is rounded to 8 bits. Those that it multiplies together
+// are a share of all rows apart: each is a stream of memory that goes on in the next, and is read ahead even if rows are short.
 func oneRowFunction() function {
 	b := blocksOperation()
 	r, blocks := b.let(member(callLo)), b.let(member(callBlocks))
-	row := b.let(member(callData), r, member(callRow), times, plus)
-	x, kind := b.local(i32), b.let(kindProduct, member(callBytes), kindBytes-kindProduct, times, plus)
-	j, of := b.local(i32), b.local(i32)
-	b.upTo(r, member(callHi), func() {
-		tile := b.lesser(tileRows, member(callHi), r, minus)
+	row, y := b.let(member(callData), r, member(callRow), times, plus), b.let(member(callY), r, 4, times, plus)
+	share := b.let(member(callHi), r, minus, tileRows-1, plus, tileRows, ins(opI32DivU))
+	b.eval(b.c, share, member(callRow), times)
+	b.memory(opI32Store, callStep)
+	end := b.let(r, share, plus)
+	kind := b.let(kindProduct, member(callBytes), kindBytes-kindProduct, times, plus)
+	totals, part := b.vectors(2), b.local(v128)
+	b.upTo(r, end, func() {
+		tile := b.lesser(tileRows, member(callHi), r, minus, share, plus, 1, minus, share, ins(opI32DivU))
 		b.eval(b.c, tile)
 		b.memory(opI32Store, callTile)
-		b.clearTotals(tileRows)
+		for _, total := range totals {
+			b.splat(0)
+			b.set(total)
+		}
 		at := b.let(0)
 		b.upTo(at, blocks, func() {
 			n := b.lesser(member(callPiece), blocks, at, minus)
-			b.assign(of, row)
-			b.assign(j, 0)
-			b.upTo(j, tile, func() {
-				b.eval(b.c, j, scalesLen, times)
-				b.memory(opI32Store, callTo)
-				b.eval(b.place(j, 4))
-				b.applied(of, at, n, b.let(at, member(callGroups), times, 4, times), kindWeighed)
-				b.minimum()
-				b.assign(of, of, member(callRow), plus)
-				b.add(j, 1)
-			})
-			b.assign(x, at, member(callBlock), times, member(callStride), times, member(callX), plus)
-			b.applied(row, at, n, x, kind)
-			b.op(opDrop)
-			b.assign(j, 0)
-			b.upTo(j, tile, func() {
-				b.added(b.place(j, 8), b.place(j, 4), true)
-				b.add(j, 1)
-			})
+			b.applied(row, at, n, at, kind)
+			b.get(b.c)
+			b.vmemory(vLoad, callParts)
+			b.set(part)
+			for i, total := range totals {
+				b.get(total, part, part)
+				b.shuffle(2*i, 2*i+1, 2, 3)
+				b.simd(f64x2Promote, f64x2Add)
+				b.set(total)
+			}
 			b.assign(at, at, n, plus)
 		})
-		b.assign(j, 0)
-		b.upTo(j, tile, func() {
-			b.eval(member(callY), r, j, plus, 4, times, plus)
-			b.result(b.place(j, 8))
-			b.assign(row, row, member(callRow), plus)
-			b.add(j, 1)
-		})
-		b.add(r, tileRows)
+		for _, total := range totals {
+			b.get(total)
+			b.simd(f32x4Demote)
+		}
+		b.shuffle(0, 1, 4, 5)
+		b.set(part)
+		b.get(y, part)
+		b.laneMemory(vStore32Lane, 0, 0)
+		to := b.let(y)
+		for j := range tileRows - 1 {
+			b.eval(j+1, tile, below)
+			b.open(opIf)
+			b.assign(to, to, share, 4, times, plus)
+			b.get(to, part)
+			b.laneMemory(vStore32Lane, 0, j+1)
+			b.end()
+		}
+		b.assign(row, row, member(callRow), plus)
+		b.add(y, 4)
+		b.add(r, 1)
 	})
 	b.constant(0)
 	return b.function(typeRun)
@@ -315,11 +324,6 @@ func (b *blocks) clearTotals(n int) {
 func (b *blocks) weighed(i any, j, at, n local) {
 	b.eval(b.place(j, 4), b.c, i, j, at, member(callGroups), times, n, member(callGroups), times)
 	b.call(funcWeigh)
-	b.minimum()
-}
-
-// minimum stores what is subtracted, divided by the factor, for the row whose place is below.
-func (b *blocks) minimum() {
 	b.get(b.c)
 	b.memory(opF32Load, callFactor)
 	b.op(opF32Mul)

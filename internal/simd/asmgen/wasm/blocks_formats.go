@@ -13,26 +13,27 @@ type field struct {
 
 // layout is where the integers of a block are: the fields of all 16 values after each other.
 type layout struct {
-	values int // of a block
-	width  int // values that share a scale
-	size   int // of the first plane
+	values int    // of a block
+	width  int    // values that share a scale
+	sizes  [3]int // of a block in each plane
 	groups [][]field
 	fifths bool // a word of plane 1 has a fifth bit of each value
 	signed bool // bytes
 	affine bool // scales come with minima
-	scales func(weighed bool) function
+	offset int  // what integers stand above zero
+	scales func(s *scaler, count int)
 }
 
 // layouts of the formats, as package quant has them.
 func layouts() map[int]*layout {
-	four := layout{values: 32, width: 32, size: 16, groups: [][]field{{{mask: 15}}, {{mask: 15, bit: 4}}}, scales: halves}
+	four := layout{values: 32, width: 32, sizes: [3]int{16, 0, 2}, offset: 8, groups: [][]field{{{mask: 15}}, {{mask: 15, bit: 4}}}, scales: halves}
 	eight := four
-	eight.size, eight.groups, eight.signed = 32, [][]field{{{mask: 255}}, {{at: 16, mask: 255}}}, true
-	two := layout{values: 256, width: 16, size: 80, affine: true, scales: scalesQ2K}
-	three := layout{values: 256, width: 16, size: 96, scales: scalesQ3K}
-	nibbles := layout{values: 256, width: 32, size: 144, affine: true, scales: func(weighed bool) function { return scalesK4(144, weighed) }}
-	fifths := layout{values: 256, width: 32, size: 176, affine: true, scales: func(weighed bool) function { return scalesK4(176, weighed) }}
-	six := layout{values: 256, width: 16, size: 208, scales: scalesQ6K}
+	eight.sizes[0], eight.groups, eight.signed, eight.offset = 32, [][]field{{{mask: 255}}, {{at: 16, mask: 255}}}, true, 0
+	two := layout{values: 256, width: 16, sizes: [3]int{80, 0, 4}, affine: true, scales: scalesQ2K}
+	three := layout{values: 256, width: 16, sizes: [3]int{96, 12, 2}, offset: 4, scales: scalesQ3K}
+	nibbles := layout{values: 256, width: 32, sizes: [3]int{144}, affine: true, scales: scalesK4}
+	fifths := layout{values: 256, width: 32, sizes: [3]int{176}, affine: true, scales: scalesK4}
+	six := layout{values: 256, width: 16, sizes: [3]int{208, 0, 2}, offset: 32, scales: scalesQ6K}
 	for i := range 16 {
 		half, odd := i/8, i%2
 		pair := field{at: i/8*32 + odd*16, bit: i % 8 / 2 * 2, mask: 3}
@@ -45,11 +46,11 @@ func layouts() map[int]*layout {
 			{at: 64*half + i%4*16, bit: i % 8 / 4 * 4, mask: 15}, {at: 128 + 32*half + odd*16, bit: i % 8 / 2 * 2, mask: 3, to: 4}})
 	}
 	withMinima := func(l layout) layout {
-		l.affine, l.scales = true, pairs
+		l.affine, l.scales, l.sizes[2], l.offset = true, pairs, 4, 0
 		return l
 	}
 	five := four
-	five.fifths = true
+	five.fifths, five.sizes[1], five.offset = true, 4, 16
 	l := map[int]*layout{q8_0: &eight, q2K: &two, q3K: &three, q4K: &nibbles, q5K: &fifths, q6K: &six}
 	for format, symmetric := range map[int]layout{q4_0: four, q5_0: five} {
 		affine := withMinima(symmetric)
@@ -101,13 +102,12 @@ func unpackFunction(l *layout) function {
 				}
 			})
 		}
-		u.add(blocksFirst, l.size)
+		u.add(blocksFirst, l.sizes[0])
 		if l.fifths {
 			u.add(blocksSecond, 4)
 		}
 		u.add(to, 2*l.values)
 	})
-	u.f32(0)
 	return u.function(typeBlocks)
 }
 
@@ -213,8 +213,8 @@ func (m *module) blocks(kind int) {
 		switch {
 		case !ok, kind == kindBytes && l.signed:
 			m.table = append(m.table, 0) // never called
-		case kind == kindScales, kind == kindWeighed:
-			entry(l.scales(kind == kindWeighed))
+		case kind == kindScales:
+			entry(scalesFunction(l))
 		case kind == kindUnpack:
 			entry(unpackFunction(l))
 		case kind == kindProduct, kind == kindBytes:

@@ -8,22 +8,28 @@ import "math"
 // product writes a function that multiplies.
 type product struct {
 	*unpacker
-	bytes bool    // relaxed SIMD multiplies bytes; else x and weights have 16 bits
-	x     []local // of a block, if rows have it in common
-	word  local   // fifth bits of a block, in all lanes
+	bytes        bool    // relaxed SIMD multiplies bytes; else x and weights have 16 bits
+	x            []local // of a block, if rows have it in common
+	word         local   // fifth bits of a block, in all lanes
+	xScale, xSum local   // scales of x, and sums
+	s            local   // where scales of weights times those of x are
 }
 
-// productFunction multiplies n blocks of callTile rows of weights with x: typeBlocks. In bytes, the second operand of products has
-// seven bits, since engines read an eighth as they like: weights fit but for those of Q8_0, whose products have 16 bits always.
+// productFunction multiplies n blocks of callTile rows of weights with those of x from a block on: typeBlocks. In bytes, the second
+// operand of products has seven bits, since engines read an eighth as they like: weights fit but for those of Q8_0, whose products have
+// 16 bits always. Scales are computed just before the products that they belong to, so that a processor reads the next weights meanwhile.
 func productFunction(l *layout, bytes bool) function {
 	p := &product{unpacker: newUnpacker(l), bytes: bytes}
 	p.raised = l.signed
+	groups := p.let(blocksX, 4*l.values/l.width, times)
+	p.xScale, p.xSum = p.let(member(callScale), groups, plus), p.let(member(callSum), groups, plus)
+	p.assign(blocksX, blocksX, 16*p.perGroup()*l.values/16, times, member(callX), plus)
+	p.s = p.let(p.c)
 	if l.values == 32 {
 		p.together()
 	} else {
 		p.inTurns()
 	}
-	p.f32(0)
 	return p.function(typeBlocks)
 }
 
@@ -35,20 +41,67 @@ func (p *product) perGroup() int {
 	return 2
 }
 
-// together multiplies a block of all rows. Those that there are not are the last one.
+// together multiplies a block of all rows, which have four blocks or more.
 func (p *product) together() {
-	row, s := p.let(0), p.let(p.c)
-	var planes [tileRows][2]local
-	for j := range planes {
-		for k, plane := range []local{blocksFirst, blocksSecond} {
-			planes[j][k] = p.let(plane, row, plus)
-		}
-		p.eval(row, member(callRow), plus, row, j+1, member(callTile), below)
+	rows := []local{p.let(0)} // offsets: those that there are not are the last one
+	for j := range tileRows - 1 {
+		row := p.let(rows[j], member(callStep), plus)
+		p.eval(row, rows[j], j+1, member(callTile), below)
 		p.op(opSelect)
 		p.set(row)
+		rows = append(rows, row)
 	}
-	sums := p.vectors(tileRows)
-	p.counted(blocksN, []int{1}, func(int) {
+	sums, left := p.vectors(tileRows), p.local(i32)
+	of := func(j int, plane local) local {
+		if j == 0 {
+			return plane
+		}
+		return p.let(plane, rows[j], plus)
+	}
+	// Scales are computed four at a time; at the end some of those were there already.
+	outer := p.open(opLoop)
+	p.assign(left, p.lesser(4, blocksN))
+	before := p.let(4, left, minus)
+	p.scope(func() {
+		back := func(pointer local, size int) local { return p.let(pointer, before, size, times, minus) }
+		x, sum, third := p.local(v128), p.local(v128), back(blocksThird, p.sizes[2])
+		p.get(back(p.xScale, 4))
+		p.vmemory(vLoad, 0)
+		p.set(x)
+		if p.affine || p.offset > 0 {
+			p.get(back(p.xSum, 4))
+			p.vmemory(vLoad, 0)
+			if p.offset > 0 {
+				p.splat(math.Float32bits(float32(p.offset)))
+				p.simd(f32x4Mul)
+			}
+			p.vector([4]uint32{0, 1, 2, 3})
+			p.get(before)
+			p.simd(i32x4Splat, i32x4GeS, vAnd)
+			p.set(sum)
+		}
+		for j := range tileRows {
+			p.scope(func() {
+				p.scales(&scaler{blocks: p.blocks, third: of(j, third), take: func(v local, at, _ int) {
+					if at < callB {
+						p.get(p.c, v, x)
+						p.simd(f32x4Mul)
+						p.vmemory(vStore, callS+16*j)
+					}
+					if p.affine && at >= callB || p.offset > 0 {
+						p.subtract(v, sum, sums[j])
+					}
+				}}, 4)
+			})
+		}
+	})
+	p.assign(blocksN, blocksN, left, minus)
+	p.assign(blocksThird, blocksThird, left, p.sizes[2], times, plus)
+	p.assign(p.xScale, p.xScale, left, 4, times, plus)
+	p.assign(p.xSum, p.xSum, left, 4, times, plus)
+	p.assign(p.s, p.c, before, 4, times, plus)
+	inner := p.open(opLoop)
+	p.scope(func() {
 		p.x = nil
 		for i := range 2 * p.perGroup() {
 			x := p.local(v128)
@@ -58,24 +111,36 @@ func (p *product) together() {
 			p.x = append(p.x, x)
 		}
 		for j, sum := range sums {
-			p.first, p.second, p.loaded = planes[j][0], planes[j][1], nil
-			if p.bytes && p.fifths {
-				if p.word == 0 {
-					p.word = p.zero(v128)
+			p.scope(func() {
+				p.first, p.loaded = of(j, blocksFirst), nil
+				if p.fifths {
+					p.second = of(j, blocksSecond)
 				}
-				p.get(p.second)
-				p.loadBytes(vLoad32Splat, 0)
-				p.set(p.word)
-			}
-			p.scope(func() { p.group(0, s, j*scalesLen, sum) })
-			p.add(p.first, p.size)
-			if p.fifths {
-				p.add(p.second, 4)
-			}
+				if p.bytes && p.fifths {
+					if p.word == 0 {
+						p.word = p.zero(v128)
+					}
+					p.get(p.second)
+					p.loadBytes(vLoad32Splat, 0)
+					p.set(p.word)
+				}
+				p.group(0, 16*j, sum)
+			})
 		}
-		p.add(blocksX, 32*p.perGroup())
-		p.add(s, 4)
 	})
+	p.add(blocksFirst, p.sizes[0])
+	if p.fifths {
+		p.add(blocksSecond, p.sizes[1])
+	}
+	p.add(blocksX, 32*p.perGroup())
+	p.add(p.s, 4)
+	p.add(left, -1)
+	p.get(left)
+	p.branch(opBrIf, inner)
+	p.end()
+	p.get(blocksN)
+	p.branch(opBrIf, outer)
+	p.end()
 	if p.raised {
 		for _, sum := range sums {
 			p.get(sum)
@@ -84,12 +149,13 @@ func (p *product) together() {
 			p.set(sum)
 		}
 	}
-	p.parts(sums, 1)
+	p.sum4(sums)
 }
 
 // inTurns multiplies a block of one row after another; their sums are in memory meanwhile.
 func (p *product) inTurns() {
-	first, s, of, lanes, rest := p.local(i32), p.let(p.c), p.local(i32), p.local(i32), p.local(i32)
+	row, lanes, rest := p.local(i32), p.local(i32), p.local(i32)
+	first, second, third := p.local(i32), p.local(i32), p.local(i32)
 	sums := p.vectors(2)
 	for j := range tileRows {
 		p.get(p.c)
@@ -98,44 +164,93 @@ func (p *product) inTurns() {
 	}
 	p.counted(blocksN, []int{1}, func(int) {
 		p.assign(first, blocksFirst)
-		p.assign(of, s)
+		p.assign(second, blocksSecond)
+		p.assign(third, blocksThird)
 		p.assign(lanes, p.c)
 		p.assign(rest, member(callTile))
 		loop := p.open(opLoop)
-		p.get(lanes)
-		p.vmemory(vLoad, callLanes)
-		p.set(sums[0])
 		p.splat(0)
 		p.set(sums[1])
+		p.scope(func() {
+			p.scales(&scaler{p.blocks, first, second, third, func(v local, at, _ int) {
+				if at < callB {
+					p.get(p.c, v, p.xScale)
+					p.vmemory(vLoad, at-callA)
+					p.simd(f32x4Mul)
+					p.vmemory(vStore, callS+at-callA)
+				}
+				if p.affine == (at >= callB) {
+					if at >= callB {
+						at -= callB - callA
+					}
+					x := p.local(v128)
+					p.get(p.xSum)
+					p.vmemory(vLoad, at-callA)
+					p.set(x)
+					p.subtract(v, x, sums[1])
+				}
+			}}, 1)
+		})
+		p.get(lanes)
+		p.vmemory(vLoad, callLanes)
+		if p.offset > 0 {
+			p.get(sums[1])
+			p.splat(math.Float32bits(float32(p.offset)))
+			p.simd(f32x4Mul, f32x4Add)
+			p.set(sums[0])
+			p.splat(0)
+			p.set(sums[1])
+		} else {
+			p.set(sums[0])
+		}
 		p.first, p.loaded = first, nil
 		for g := 0; g < len(p.groups); g += p.width / 16 {
-			p.scope(func() { p.group(g, of, 64*g/p.width, sums[g*16/p.width%2]) })
+			p.scope(func() { p.group(g, 64*g/p.width, sums[g*16/p.width%2]) })
 		}
 		p.get(lanes, sums[0], sums[1])
 		p.simd(f32x4Add)
 		p.vmemory(vStore, callLanes)
-		p.assign(first, first, member(callRow), plus)
-		p.add(of, scalesLen)
+		p.assign(row, member(callStep))
+		p.assign(first, first, row, plus)
+		p.assign(second, second, row, plus)
+		p.assign(third, third, row, plus)
 		p.add(lanes, 16)
 		p.add(rest, -1)
 		p.get(rest)
 		p.branch(opBrIf, loop)
 		p.end()
-		p.add(blocksFirst, p.size)
+		for i, size := range p.sizes {
+			if size > 0 {
+				p.add(blocksFirst+local(i), size)
+			}
+		}
 		p.add(blocksX, 16*p.perGroup()*len(p.groups))
-		p.add(s, 4*p.layout.values/p.width)
+		p.add(p.xScale, 4*p.layout.values/p.width)
+		p.add(p.xSum, 4*p.layout.values/p.width)
 	})
-	for j := range tileRows {
-		p.get(p.c, p.c)
+	all := p.vectors(tileRows)
+	for j, sum := range all {
+		p.get(p.c)
 		p.vmemory(vLoad, callLanes+16*j)
-		p.set(sums[0])
-		p.sum(sums[0])
-		p.memory(opF32Store, callParts+4*j)
+		p.set(sum)
 	}
+	p.sum4(all)
+}
+
+// subtract takes a product of two vectors from a sum.
+func (p *product) subtract(a, b, sum local) {
+	if p.bytes {
+		p.get(a, b, sum)
+		p.simd(f32x4RelaxedNmadd)
+	} else {
+		p.get(sum, a, b)
+		p.simd(f32x4Mul, f32x4Sub)
+	}
+	p.set(sum)
 }
 
 // group adds the products of the values that share a scale, from a group of 16 on, to a sum.
-func (p *product) group(g int, s local, at int, sum local) {
+func (p *product) group(g, at int, sum local) {
 	if !p.bytes {
 		p.get(sum)
 	}
@@ -159,12 +274,12 @@ func (p *product) group(g int, s local, at int, sum local) {
 	if p.bytes {
 		p.get(part)
 		p.simd(f32x4Convert)
-		p.get(s)
+		p.get(p.s)
 		p.vmemory(vLoad32Splat, callS+at)
 		p.get(sum)
 		p.simd(f32x4RelaxedMadd)
 	} else {
-		p.weighted(s, at)
+		p.weighted(p.s, at)
 	}
 	p.set(sum)
 	if !p.bytes {

@@ -19,6 +19,25 @@ func (b *blocks) sum(v ...local) {
 	b.op(opF32Add)
 }
 
+// sum4 stores the sums of the lanes of four vectors as parts.
+func (b *blocks) sum4(v []local) {
+	b.get(b.c)
+	for i := 0; i < 4; i += 2 {
+		b.get(v[i], v[i+1])
+		b.shuffle(0, 4, 1, 5)
+		b.get(v[i], v[i+1])
+		b.shuffle(2, 6, 3, 7)
+		b.simd(f32x4Add)
+		b.set(v[i])
+	}
+	for i := 0; i < 4; i += 2 {
+		b.get(v[0], v[2])
+		b.shuffle(i, i+1, i+4, i+5)
+	}
+	b.simd(f32x4Add)
+	b.vmemory(vStore, callParts)
+}
+
 // locals are new variables of vectors, which are zeros.
 func (b *blocks) vectors(n int) []local {
 	l := make([]local, n)

@@ -77,6 +77,7 @@ const (
 	i16x8Eq          = 0x2d
 	i32x4Eq          = 0x37
 	i32x4GtS         = 0x3b
+	i32x4GeS         = 0x3f
 	f32x4Eq          = 0x41
 	f32x4Ne          = 0x42
 	f32x4Lt          = 0x43
@@ -93,6 +94,8 @@ const (
 	vStore64Lane     = 0x5b
 	vLoad32Zero      = 0x5c
 	vLoad64Zero      = 0x5d
+	f32x4Demote      = 0x5e // f32x4.demote_f64x2_zero
+	f64x2Promote     = 0x5f // f64x2.promote_low_f32x4
 	f32x4Ceil        = 0x67
 	f32x4Floor       = 0x68
 	f32x4Trunc       = 0x69
@@ -126,6 +129,7 @@ const (
 	f32x4Max         = 0xe9
 	f32x4PMin        = 0xea
 	f32x4PMax        = 0xeb
+	f64x2Add         = 0xf0
 	i32x4Trunc       = 0xf8 // i32x4.trunc_sat_f32x4_s
 	f32x4Convert     = 0xfa // f32x4.convert_i32x4_s
 )
@@ -134,6 +138,7 @@ const (
 const (
 	i8x16RelaxedSwizzle = 0x100
 	f32x4RelaxedMadd    = 0x105
+	f32x4RelaxedNmadd   = 0x106
 	i32x4RelaxedDotAdd  = 0x113 // i32x4.relaxed_dot_i8x16_i7x16_add_s
 )
 

@@ -20,7 +20,7 @@ const (
 	typeStore   = 2 // (i32, i32, v128)
 	typePacked  = 3 // see packedTile
 	typeStrided = 4 // see stridedTile
-	typeBlocks  = 5 // (planes 0, 1 and 2, n, call, x) → f32
+	typeBlocks  = 5 // (planes 0, 1 and 2, n, call, block of x)
 	typeWeigh   = 6 // see weighFunction
 	typeExpand  = 7 // see expandFunction
 	typeDots    = 8 // see dotsFunction and floatsFunction

@@ -30,7 +30,7 @@ var types = []signature{
 	typeStore:   {[]byte{i32, i32, v128}, nil},
 	typePacked:  {[]byte{i32, i32, i32, i32, i32, i32, f32, f32}, nil},
 	typeStrided: {[]byte{i32, i32, i32, i32, i32, i32, i32, i32, i32, f32, f32}, nil},
-	typeBlocks:  {[]byte{i32, i32, i32, i32, i32, i32}, []byte{f32}},
+	typeBlocks:  {[]byte{i32, i32, i32, i32, i32, i32}, nil},
 	typeWeigh:   {[]byte{i32, i32, i32, i32, i32}, []byte{f32}},
 	typeExpand:  {[]byte{i32, i32, i32}, nil},
 	typeDots:    {[]byte{i32, i32, i32, i32}, nil},

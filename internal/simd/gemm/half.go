@@ -24,9 +24,7 @@ func (pl *Plan) Halves() (a, b bool) {
 	switch pl.kind {
 	case vectors:
 		return pl.N == 1 && contiguousA, pl.N != 1 && contiguousB
-	case direct:
-		return false, pl.group > 0 && contiguousB
-	case packed:
+	case few, packed:
 		return contiguousA, contiguousB
 	}
 	return false, false
@@ -67,6 +65,15 @@ func (m matrix) row(at, n int, spare []float32) []float32 {
 	}
 	m.widen(spare[:n], at)
 	return spare[:n]
+}
+
+// block returns a block of lanes and steps and its strides: where it lies, or in spare memory if its elements are 16 bits wide.
+func (m matrix) block(lane, step, lanes, steps int, spare []float32) (x []float32, newLane, newStep int) {
+	if m.x != nil {
+		return m.x, lane, step
+	}
+	newLane, newStep = m.widenBlock(spare, lane, step, lanes, steps)
+	return spare, newLane, newStep
 }
 
 // widenBlock widens a block of lanes and steps, one of which is contiguous, and returns their strides in dst.

@@ -70,13 +70,7 @@ func (pl *Plan) multiply(i, lo, hi int, o *Operands, scratch []float32, stop *at
 		for k := 0; k < slab.steps && !stopped(stop); k += pl.kc {
 			t.K = min(pl.kc, slab.steps-k)
 			b, group := from[k*wide+j*t.K:], stopGroup*pl.s.nr*max(1, 128/t.K)
-			a, row, step := x.x, pl.AM, pl.AK
-			if a == nil {
-				a = wide16
-				row, step = x.from((slab.step+k)*pl.AK).widenBlock(a, pl.AM, pl.AK, m, t.K)
-			} else {
-				a = a[(slab.step+k)*pl.AK:]
-			}
+			a, row, step := x.from((slab.step+k)*pl.AK).block(pl.AM, pl.AK, m, t.K, wide16)
 			if asIs {
 				_ = a[(m-1)*row+(t.K-1)*step]
 				t.AI, t.AK = row, step
@@ -99,7 +93,7 @@ func (pl *Plan) multiply(i, lo, hi int, o *Operands, scratch []float32, stop *at
 // asIs reports whether A is used without packing, by units of a number of columns: where packing costs more than it gains, as
 // it meets few columns or lies in L2, unless its rows share sets of L1 there.
 func (pl *Plan) asIs(cols int) bool {
-	few := cols <= 2*pl.s.nr
+	few := cols <= groupCols/2
 	near := pl.M*pl.AM <= machine.l2/16 && pl.AM%1024 != 0
 	return few && pl.AM == 1 || pl.AK == 1 && (few || near)
 }

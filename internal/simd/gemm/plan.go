@@ -22,8 +22,6 @@ type Plan struct {
 
 	splits, perSplit int // parts of the inner dimension that are added at the end, and the blocks in one
 
-	group int // panels of B that a unit packs at a time if A is used as it lies; 0 for none
-
 	// A slab is what of B is packed at a time: matrices, steps and columns; and the number of slabs along each.
 	items, steps, wide    int
 	byItem, byStep, byCol int
@@ -37,7 +35,8 @@ type kind uint8
 const (
 	scaled  kind = iota // no summands
 	vectors             // M or N is 1
-	direct              // few rows: units pack for themselves what needs packing
+	direct              // operands are used as they lie
+	few                 // units of columns pack all of A, and B as they use it
 	packed              // a phase packs a slab of B, the next multiplies it
 )
 
@@ -54,17 +53,17 @@ func NewPlan(p *Product, threads int) (pl Plan) {
 	pl.fold()
 	p = &pl.Product
 	pl.kc = s.depth(p.K)
-	near, few := s.unpacked(p)
 	switch {
 	case p.K == 0 || p.Alpha == 0:
 		pl.kind, pl.rows, pl.down, pl.across = scaled, 1, p.M, 1
 	case p.M == 1 || p.N == 1:
 		pl.planVector(threads)
-	case near:
-		pl.planDirect(threads)
-	case few:
-		pl.group = packGroup
-		pl.planDirect(threads)
+	case s.near(p):
+		pl.kind = direct
+		pl.planColumns(threads, s.nr, s.nr)
+	case s.few(p):
+		pl.kind, pl.kc = few, s.shallow(p)
+		pl.planColumns(threads, s.group(), widest)
 	default:
 		pl.planPacked(threads)
 	}
@@ -93,13 +92,17 @@ func (s *shape) depth(k int) int {
 // rate is what a multiplication and addition takes, in ns.
 func (s *shape) rate() float64 { return 0.25 / float64(s.lanes) }
 
-func (pl *Plan) planDirect(threads int) {
-	pl.kind = direct
+// planColumns plans units of columns that are a multiple of step, of at least wide columns unless there would be fewer units than
+// threads.
+func (pl *Plan) planColumns(threads, step, wide int) {
 	pl.rows, pl.down = pl.M, 1
-	step := pl.s.nr * max(1, pl.group)
 	perStep := pl.s.rate() * float64(pl.M) * float64(step) * float64(pl.K)
-	pl.cols = roundUp(ceilDiv(pl.N, max(1, ceilDiv(unitsPerThread*threads, pl.Batch))), step)
-	pl.cols = min(max(pl.cols, step*int(unitNS/perStep)), step*max(1, int(longUnitNS/perStep)))
+	share := func(units int) int { return ceilDiv(pl.N, max(1, ceilDiv(units, pl.Batch))) }
+	cols := max(share(unitsPerThread*threads), min(wide, share(threads)), step*int(unitNS/perStep))
+	if pl.kind == direct {
+		cols = min(cols, step*max(1, int(longUnitNS/perStep)))
+	}
+	pl.cols = roundUp(cols, step)
 	pl.across = ceilDiv(pl.N, pl.cols)
 	// This must depend on the shape alone.
 	blocks, pieces := ceilDiv(pl.K, pl.kc), pl.Batch*ceilDiv(pl.N, step)
@@ -200,9 +203,9 @@ func (pl *Plan) Phase(i int) (units int, ns float64) {
 		return pl.Batch * pl.across * pl.splits, 20 + float64(pl.cols)*(vectorNS*float64(pl.kc)+pl.FinishNS)
 	case pl.kind == vectors:
 		return pl.Batch * pl.across, 20 + float64(pl.cols)*(0.5*float64(pl.splits)+pl.FinishNS)
-	case pl.kind == direct && i == 0:
+	case pl.kind != packed && i == 0:
 		return pl.Batch * pl.across * pl.splits, 20 + area*(pl.s.rate()*float64(min(pl.K, pl.perSplit*pl.kc))+pl.FinishNS)
-	case pl.kind == direct:
+	case pl.kind != packed:
 		return pl.Batch * pl.M, 10 + float64(pl.N)*(0.2*float64(pl.splits)+pl.FinishNS)
 	case i%2 == 0:
 		b := pl.slab(i / 2)
@@ -228,9 +231,9 @@ func (pl *Plan) Do(i, lo, hi int, o *Operands, scratch []float32, stop *atomic.B
 		pl.doVector(lo, hi, o, scratch, stop)
 	case pl.kind == vectors:
 		pl.gatherVector(lo, hi, o, scratch)
-	case pl.kind == direct && i == 0:
-		pl.doDirect(lo, hi, o, scratch, stop)
-	case pl.kind == direct:
+	case pl.kind != packed && i == 0:
+		pl.doColumns(lo, hi, o, scratch, stop)
+	case pl.kind != packed:
 		pl.gather(lo, hi, o, scratch)
 	case i%2 == 0:
 		pl.packB(i/2, lo, hi, o, scratch)

@@ -1,0 +1,123 @@
+package gemm
+
+import (
+	"sync/atomic"
+
+	"github.com/wavelane/wavelane/internal/simd/kernels"
+)
+
+// few reports whether all rows of a block of A, packed, fit in the part of L2 that is for them. Then a panel of B is used only
+// once, so that B is packed a few panels at a time, into L1 or L2, and not before. Matrices of more rows than columns are cut
+// along their rows instead.
+func (s *shape) few(p *Product) bool {
+	return p.M <= max(p.N, 4*s.mr) && p.M*s.shallow(p) <= machine.l2/4/8
+}
+
+// shallow is the number of steps in a block of a product of few rows. For up to two panels of A, packed B stays in L1, and memory, read
+// along rows of B, limits the product.
+func (s *shape) shallow(p *Product) int {
+	most := 256
+	if p.M <= 2*s.mr && p.BN == 1 {
+		most = 64
+	}
+	return ceilDiv(p.K, ceilDiv(p.K, min(most, s.depth(p.K))))
+}
+
+// groupCols is about the number of columns of B that are packed at a time.
+const groupCols = 128
+
+func (s *shape) group() int { return groupCols / s.nr * s.nr }
+
+// widest is a number of columns beside which packing A costs little.
+const widest = 512
+
+// doColumns computes units of a product that is cut along its columns: a block of them, or the part of one that a part of the inner
+// dimension makes.
+func (pl *Plan) doColumns(lo, hi int, o *Operands, scratch []float32, stop *atomic.Bool) {
+	size := pl.s.stripeBuffer(pl.kc)
+	if pl.kind == few {
+		size = pl.columnsBuffer(o)
+	}
+	buffer := borrow(size)
+	for u := lo; u < hi && !stopped(stop); u++ {
+		split, item, j := u%pl.splits, u/pl.splits/pl.across, u/pl.splits%pl.across*pl.cols
+		n := min(pl.cols, pl.N-j)
+		a, b, c, ldc, beta := o.left().from(item*pl.StrideA), o.right().from(item*pl.StrideB), o.C[item*pl.StrideC:], pl.LDC, pl.Beta
+		if pl.splits > 1 {
+			c, ldc, beta = scratch[(split*pl.Batch+item)*pl.M*pl.N:], pl.N, 0
+		}
+		c = c[j:]
+		k, end := split*pl.perSplit*pl.kc, min(pl.K, (split+1)*pl.perSplit*pl.kc)
+		for ; k < end && !stopped(stop); k += pl.kc {
+			steps := min(pl.kc, end-k)
+			left, right := a.from(k*pl.AK), b.from(k*pl.BK+j*pl.BN)
+			if pl.kind == direct {
+				pl.s.stripe(&pl.Product, left.x, right, c, ldc, n, steps, beta, *buffer)
+			} else {
+				t := Tile{K: steps, LDC: ldc, Alpha: pl.Alpha, Beta: beta}
+				pl.multiplyColumns(&t, left, right, c, n, *buffer, stop)
+			}
+			beta = 1
+		}
+		if pl.splits == 1 {
+			pl.apply(o, c, 0, j, pl.M, n)
+		}
+	}
+	buffers.Put(buffer)
+}
+
+// columnsBuffer is the memory that multiplyColumns needs: packed A and panels of B, spare memory for a tile, and A if it is widened.
+func (pl *Plan) columnsBuffer(o *Operands) int {
+	size := (pl.M+pl.s.group())*pl.kc + 2*maxLanes + pl.s.mr*pl.s.nr
+	if o.A == nil {
+		size += pl.M * pl.kc
+	}
+	return size
+}
+
+// multiplyColumns multiplies all rows of A with n columns of B over a block of the inner dimension.
+func (pl *Plan) multiplyColumns(t *Tile, a, b matrix, c []float32, n int, buffer []float32, stop *atomic.Bool) {
+	s, group := pl.s, pl.s.group()
+	take := func(n int) (part []float32) {
+		part, buffer = buffer[:n], buffer[n:]
+		return part
+	}
+	left, right, spare := take(pl.M*pl.kc+maxLanes), take(group*pl.kc+maxLanes), take(s.mr*s.nr)
+	from, row, step := a.block(pl.AM, pl.AK, pl.M, t.K, buffer)
+	asIs := pl.asIs(n)
+	if asIs {
+		_ = from[(pl.M-1)*row+(t.K-1)*step]
+		t.AI, t.AK = row, step
+	} else {
+		s.packA(left, from, row, step, pl.M, t.K)
+	}
+	for j := 0; j < n && !stopped(stop); j += group {
+		wide := min(group, n-j)
+		s.packB(right, b.from(j*pl.BN), pl.BN, pl.BK, wide, t.K)
+		if asIs {
+			s.tiles(t, from, row, right, c[j:], pl.M, wide, spare)
+		} else {
+			s.block(t, left, right, c[j:], pl.M, wide, spare)
+		}
+	}
+}
+
+// gather adds the parts of a split inner dimension and finishes rows of C. Parts lie in scratch memory, each like C.
+func (pl *Plan) gather(lo, hi int, o *Operands, scratch []float32) {
+	for u := lo; u < hi; u++ {
+		item, i := u/pl.M, u%pl.M
+		c := o.C[item*pl.StrideC+i*pl.LDC:]
+		y := c[:pl.N]
+		part := func(s int) []float32 { return scratch[((s*pl.Batch+item)*pl.M+i)*pl.N:][:pl.N] }
+		first := part(0)
+		for s := 1; s < pl.splits; s++ {
+			kernels.Add(first, first, part(s))
+		}
+		if pl.Beta == 0 {
+			copy(y, first)
+		} else {
+			kernels.Axpy(y, first, y, pl.Beta)
+		}
+		pl.apply(o, c, i, 0, 1, pl.N)
+	}
+}

@@ -34,9 +34,10 @@ const widest = 512
 // doColumns computes units of a product that is cut along its columns: a block of them, or the part of one that a part of the inner
 // dimension makes.
 func (pl *Plan) doColumns(lo, hi int, o *Operands, scratch []float32, stop *atomic.Bool) {
-	size := pl.s.stripeBuffer(pl.kc)
+	size, group := pl.s.stripeBuffer(pl.kc), 0
 	if pl.kind == few {
-		size = pl.columnsBuffer(o)
+		group = pl.s.group()
+		size = group*pl.kc + maxLanes + pl.workspace(o)
 	}
 	buffer := borrow(size)
 	for u := lo; u < hi && !stopped(stop); u++ {
@@ -55,7 +56,8 @@ func (pl *Plan) doColumns(lo, hi int, o *Operands, scratch []float32, stop *atom
 				pl.s.stripe(&pl.Product, left.x, right, c, ldc, n, steps, beta, *buffer)
 			} else {
 				t := Tile{K: steps, LDC: ldc, Alpha: pl.Alpha, Beta: beta}
-				pl.multiplyColumns(&t, left, right, c, n, *buffer, stop)
+				panels := group*pl.kc + maxLanes
+				pl.block(&t, left, right, pl.M, n, group, (*buffer)[:panels], c, (*buffer)[panels:], stop)
 			}
 			beta = 1
 		}
@@ -64,42 +66,6 @@ func (pl *Plan) doColumns(lo, hi int, o *Operands, scratch []float32, stop *atom
 		}
 	}
 	buffers.Put(buffer)
-}
-
-// columnsBuffer is the memory that multiplyColumns needs: packed A and panels of B, spare memory for a tile, and A if it is widened.
-func (pl *Plan) columnsBuffer(o *Operands) int {
-	size := (pl.M+pl.s.group())*pl.kc + 2*maxLanes + pl.s.mr*pl.s.nr
-	if o.A == nil {
-		size += pl.M * pl.kc
-	}
-	return size
-}
-
-// multiplyColumns multiplies all rows of A with n columns of B over a block of the inner dimension.
-func (pl *Plan) multiplyColumns(t *Tile, a, b matrix, c []float32, n int, buffer []float32, stop *atomic.Bool) {
-	s, group := pl.s, pl.s.group()
-	take := func(n int) (part []float32) {
-		part, buffer = buffer[:n], buffer[n:]
-		return part
-	}
-	left, right, spare := take(pl.M*pl.kc+maxLanes), take(group*pl.kc+maxLanes), take(s.mr*s.nr)
-	from, row, step := a.block(pl.AM, pl.AK, pl.M, t.K, buffer)
-	asIs := pl.asIs(n)
-	if asIs {
-		_ = from[(pl.M-1)*row+(t.K-1)*step]
-		t.AI, t.AK = row, step
-	} else {
-		s.packA(left, from, row, step, pl.M, t.K)
-	}
-	for j := 0; j < n && !stopped(stop); j += group {
-		wide := min(group, n-j)
-		s.packB(right, b.from(j*pl.BN), pl.BN, pl.BK, wide, t.K)
-		if asIs {
-			s.tiles(t, from, row, right, c[j:], pl.M, wide, spare)
-		} else {
-			s.block(t, left, right, c[j:], pl.M, wide, spare)
-		}
-	}
 }
 
 // gather adds the parts of a split inner dimension and finishes rows of C. Parts lie in scratch memory, each like C.

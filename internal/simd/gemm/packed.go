@@ -43,14 +43,7 @@ func (pl *Plan) multiply(i, lo, hi int, o *Operands, scratch []float32, stop *at
 	wide := roundUp(slab.cols, pl.s.lanes)
 	across := ceilDiv(slab.cols, pl.cols)
 	last := slab.step+slab.steps == pl.K
-	sizeA := pl.rows*pl.kc + maxLanes
-	sizeWide := 0
-	if o.A == nil {
-		sizeWide = pl.rows * pl.kc
-	}
-	buffer := borrow(sizeA + pl.s.mr*pl.s.nr + sizeWide)
-	asIs := pl.asIs(min(pl.cols, slab.cols))
-	left, wide16, spare := (*buffer)[:sizeA], (*buffer)[sizeA:][:sizeWide], (*buffer)[sizeA+sizeWide:]
+	buffer := borrow(pl.workspace(o))
 	for u := lo; u < hi; u++ {
 		item, r, j := u/across/pl.down, u/across%pl.down*pl.rows, u%across*pl.cols
 		m, n := min(pl.rows, pl.M-r), min(pl.cols, slab.cols-j)
@@ -69,18 +62,8 @@ func (pl *Plan) multiply(i, lo, hi int, o *Operands, scratch []float32, stop *at
 		}
 		for k := 0; k < slab.steps && !stopped(stop); k += pl.kc {
 			t.K = min(pl.kc, slab.steps-k)
-			b, group := from[k*wide+j*t.K:], stopGroup*pl.s.nr*max(1, 128/t.K)
-			a, row, step := x.from((slab.step+k)*pl.AK).block(pl.AM, pl.AK, m, t.K, wide16)
-			if asIs {
-				_ = a[(m-1)*row+(t.K-1)*step]
-				t.AI, t.AK = row, step
-				pl.s.tiles(&t, a, row, b, c, m, n, spare)
-			} else {
-				pl.s.packA(left, a, row, step, m, t.K)
-				for q := 0; q < n && !stopped(stop); q += group {
-					pl.s.block(&t, left, b[q*t.K:], c[q:], m, min(group, n-q), spare)
-				}
-			}
+			group := stopGroup * pl.s.nr * max(1, 128/t.K)
+			pl.block(&t, x.from((slab.step+k)*pl.AK), matrix{}, m, n, group, from[k*wide+j*t.K:], c, *buffer, stop)
 			t.Beta = 1
 		}
 		if last {
@@ -88,6 +71,44 @@ func (pl *Plan) multiply(i, lo, hi int, o *Operands, scratch []float32, stop *at
 		}
 	}
 	buffers.Put(buffer)
+}
+
+// workspace is the memory that block needs: packed A, spare memory for a tile, and A if it is widened.
+func (pl *Plan) workspace(o *Operands) int {
+	size := pl.rows*pl.kc + maxLanes + pl.s.mr*pl.s.nr
+	if o.A == nil {
+		size += pl.rows * pl.kc
+	}
+	return size
+}
+
+// block adds to m×n elements of C the product of m rows of A and n columns of B, packed, over a block of the inner dimension. If b is not
+// empty, B is not packed yet: then group columns are at a time, to the same place.
+func (pl *Plan) block(t *Tile, a, b matrix, m, n, group int, packed, c, buffer []float32, stop *atomic.Bool) {
+	s, size := pl.s, pl.rows*pl.kc+maxLanes
+	left, spare := buffer[:size], buffer[size:][:s.mr*s.nr]
+	x, row, step := a.block(pl.AM, pl.AK, m, t.K, buffer[size+s.mr*s.nr:])
+	asIs := pl.asIs(n)
+	if asIs {
+		_ = x[(m-1)*row+(t.K-1)*step]
+		t.AI, t.AK = row, step
+	} else {
+		s.packA(left, x, row, step, m, t.K)
+	}
+	lies := b.x != nil || b.Bits != nil
+	for j := 0; j < n && !stopped(stop); j += group {
+		wide, right := min(group, n-j), packed
+		if lies {
+			s.packB(right, b.from(j*pl.BN), pl.BN, pl.BK, wide, t.K)
+		} else {
+			right = packed[j*t.K:]
+		}
+		if asIs {
+			s.tiles(t, x, row, right, c[j:], m, wide, spare)
+		} else {
+			s.block(t, left, right, c[j:], m, wide, spare)
+		}
+	}
 }
 
 // asIs reports whether A is used without packing, by units of a number of columns: where packing costs more than it gains, as

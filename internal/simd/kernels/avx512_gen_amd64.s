@@ -934,14 +934,15 @@ streamLoop:
 	SFENCE
 	JMP        single
 
-// func addScalarAVX512(y *float32, a *float32, n int, s float32)
+// func addScalarAVX512(y *float32, a *float32, n int, s uint64)
 // Requires: AVX, AVX512F, BMI2, MMX+
-TEXT ·addScalarAVX512(SB), NOSPLIT, $0-28
+TEXT ·addScalarAVX512(SB), NOSPLIT, $0-32
 	MOVQ         y+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         n+16(FP), CX
 	XORL         AX, AX
-	VBROADCASTSS s+24(FP), Z31
+	MOVQ         s+24(FP), R9
+	VPBROADCASTD R9, Z31
 	CMPQ         CX, $0x00000100
 	JLT          loops
 	MOVQ         DI, R8
@@ -1045,14 +1046,15 @@ streamLoop:
 	SFENCE
 	JMP        single
 
-// func scaleAVX512(y *float32, a *float32, n int, f float32)
+// func scaleAVX512(y *float32, a *float32, n int, f uint64)
 // Requires: AVX, AVX512F, BMI2, MMX+
-TEXT ·scaleAVX512(SB), NOSPLIT, $0-28
+TEXT ·scaleAVX512(SB), NOSPLIT, $0-32
 	MOVQ         y+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         n+16(FP), CX
 	XORL         AX, AX
-	VBROADCASTSS f+24(FP), Z31
+	MOVQ         f+24(FP), R9
+	VPBROADCASTD R9, Z31
 	CMPQ         CX, $0x00000100
 	JLT          loops
 	MOVQ         DI, R8
@@ -1156,15 +1158,17 @@ streamLoop:
 	SFENCE
 	JMP        single
 
-// func scaleAddAVX512(y *float32, a *float32, n int, f float32, s float32)
+// func scaleAddAVX512(y *float32, a *float32, n int, f uint64, s uint64)
 // Requires: AVX, AVX512F, BMI2, MMX+
-TEXT ·scaleAddAVX512(SB), NOSPLIT, $0-32
+TEXT ·scaleAddAVX512(SB), NOSPLIT, $0-40
 	MOVQ         y+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         n+16(FP), CX
 	XORL         AX, AX
-	VBROADCASTSS f+24(FP), Z31
-	VBROADCASTSS s+28(FP), Z30
+	MOVQ         f+24(FP), R9
+	VPBROADCASTD R9, Z31
+	MOVQ         s+32(FP), R9
+	VPBROADCASTD R9, Z30
 	CMPQ         CX, $0x00000100
 	JLT          loops
 	MOVQ         DI, R8
@@ -1268,15 +1272,16 @@ streamLoop:
 	SFENCE
 	JMP         single
 
-// func axpyAVX512(y *float32, a *float32, x *float32, n int, f float32)
+// func axpyAVX512(y *float32, a *float32, x *float32, n int, f uint64)
 // Requires: AVX, AVX512F, BMI2, MMX+
-TEXT ·axpyAVX512(SB), NOSPLIT, $0-36
+TEXT ·axpyAVX512(SB), NOSPLIT, $0-40
 	MOVQ         y+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         x+16(FP), DX
 	MOVQ         n+24(FP), CX
 	XORL         AX, AX
-	VBROADCASTSS f+32(FP), Z31
+	MOVQ         f+32(FP), R9
+	VPBROADCASTD R9, Z31
 	CMPQ         CX, $0x00000100
 	JLT          loops
 	MOVQ         DI, R8
@@ -3454,15 +3459,17 @@ streamLoop:
 	SFENCE
 	JMP        single
 
-// func clipAVX512(y *float32, x *float32, n int, low float32, high float32)
+// func clipAVX512(y *float32, x *float32, n int, low uint64, high uint64)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
-TEXT ·clipAVX512(SB), NOSPLIT, $0-32
+TEXT ·clipAVX512(SB), NOSPLIT, $0-40
 	MOVQ           y+0(FP), DI
 	MOVQ           x+8(FP), SI
 	MOVQ           n+16(FP), CX
 	XORL           AX, AX
-	VBROADCASTSS   low+24(FP), Z31
-	VBROADCASTSS   high+28(FP), Z30
+	MOVQ           low+24(FP), R9
+	VPBROADCASTD   R9, Z31
+	MOVQ           high+32(FP), R9
+	VPBROADCASTD   R9, Z30
 	VCMPPS         $0x04, Z31, Z31, K1
 	VCMPPS         $0x04, Z30, Z30, K2
 	KORW           K2, K1, K1
@@ -3705,14 +3712,15 @@ streamLoop:
 	SFENCE
 	JMP        single
 
-// func leakyReLUAVX512(y *float32, x *float32, n int, alpha float32)
+// func leakyReLUAVX512(y *float32, x *float32, n int, alpha uint64)
 // Requires: AVX, AVX512F, BMI2, MMX+
-TEXT ·leakyReLUAVX512(SB), NOSPLIT, $0-28
+TEXT ·leakyReLUAVX512(SB), NOSPLIT, $0-32
 	MOVQ         y+0(FP), DI
 	MOVQ         x+8(FP), SI
 	MOVQ         n+16(FP), CX
 	XORL         AX, AX
-	VBROADCASTSS alpha+24(FP), Z31
+	MOVQ         alpha+24(FP), R9
+	VPBROADCASTD R9, Z31
 	CMPQ         CX, $0x00000100
 	JLT          loops
 	MOVQ         DI, R8
@@ -4150,14 +4158,15 @@ done:
 	VZEROUPPER
 	RET
 
-// func expSubAVX512(y *float32, x *float32, n int, m float32) (r0 float32)
+// func expSubAVX512(y *float32, x *float32, n int, m uint64) (r0 float32)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·expSubAVX512(SB), NOSPLIT, $0-36
 	MOVQ         y+0(FP), DI
 	MOVQ         x+8(FP), SI
 	MOVQ         n+16(FP), CX
 	XORL         AX, AX
-	VBROADCASTSS m+24(FP), Z29
+	MOVQ         m+24(FP), R9
+	VPBROADCASTD R9, Z29
 	VPXORD       Z31, Z31, Z31
 	LEAQ         -32(CX), R8
 	CMPQ         AX, R8
@@ -4309,13 +4318,14 @@ done:
 	VZEROUPPER
 	RET
 
-// func sumExpSubAVX512(x *float32, n int, m float32) (r0 float32)
+// func sumExpSubAVX512(x *float32, n int, m uint64) (r0 float32)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·sumExpSubAVX512(SB), NOSPLIT, $0-28
 	MOVQ         x+0(FP), SI
 	MOVQ         n+8(FP), CX
 	XORL         AX, AX
-	VBROADCASTSS m+16(FP), Z27
+	MOVQ         m+16(FP), R9
+	VPBROADCASTD R9, Z27
 	VPXORD       Z31, Z31, Z31
 	LEAQ         -64(CX), R8
 	CMPQ         AX, R8
@@ -7630,14 +7640,15 @@ done:
 	VZEROUPPER
 	RET
 
-// func eluAVX512(y *float32, x *float32, n int, alpha float32)
+// func eluAVX512(y *float32, x *float32, n int, alpha uint64)
 // Requires: AVX, AVX512F, BMI2
-TEXT ·eluAVX512(SB), NOSPLIT, $0-28
+TEXT ·eluAVX512(SB), NOSPLIT, $0-32
 	MOVQ         y+0(FP), DI
 	MOVQ         x+8(FP), SI
 	MOVQ         n+16(FP), CX
 	XORL         AX, AX
-	VBROADCASTSS alpha+24(FP), Z31
+	MOVQ         alpha+24(FP), R9
+	VPBROADCASTD R9, Z31
 	LEAQ         -32(CX), R8
 	CMPQ         AX, R8
 	JGT          single
@@ -8157,14 +8168,15 @@ tailStop:
 	MOVQ AX, CX
 	JMP  done
 
-// func powScalarAVX512(y *float32, a *float32, n int, e float32) (done int)
+// func powScalarAVX512(y *float32, a *float32, n int, e uint64) (done int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2
 TEXT ·powScalarAVX512(SB), NOSPLIT, $0-40
 	MOVQ         y+0(FP), DI
 	MOVQ         a+8(FP), SI
 	MOVQ         n+16(FP), CX
 	XORL         AX, AX
-	VBROADCASTSS e+24(FP), Z31
+	MOVQ         e+24(FP), R9
+	VPBROADCASTD R9, Z31
 	VCMPPS.BCST  $0x0e, constants<>+8(SB), Z31, K6
 	VANDPS.BCST  constants<>+12(SB), Z31, Z0
 	VPCMPD.BCST  $0x06, constants<>+804(SB), Z0, K5
@@ -9245,13 +9257,14 @@ done:
 	VZEROUPPER
 	RET
 
-// func sumSqDiffAVX512(x *float32, n int, mean float32) (r0 float32)
+// func sumSqDiffAVX512(x *float32, n int, mean uint64) (r0 float32)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·sumSqDiffAVX512(SB), NOSPLIT, $0-28
 	MOVQ         x+0(FP), SI
 	MOVQ         n+8(FP), CX
 	XORL         AX, AX
-	VBROADCASTSS mean+16(FP), Z23
+	MOVQ         mean+16(FP), R9
+	VPBROADCASTD R9, Z23
 	VPXORD       Z31, Z31, Z31
 	LEAQ         -128(CX), R8
 	CMPQ         AX, R8
@@ -9341,15 +9354,17 @@ done:
 	VZEROUPPER
 	RET
 
-// func sumProdDiffAVX512(a *float32, b *float32, n int, ma float32, mb float32) (r0 float32)
+// func sumProdDiffAVX512(a *float32, b *float32, n int, ma uint64, mb uint64) (r0 float32)
 // Requires: AVX, AVX512F, BMI2
-TEXT ·sumProdDiffAVX512(SB), NOSPLIT, $0-36
+TEXT ·sumProdDiffAVX512(SB), NOSPLIT, $0-44
 	MOVQ         a+0(FP), SI
 	MOVQ         b+8(FP), DX
 	MOVQ         n+16(FP), CX
 	XORL         AX, AX
-	VBROADCASTSS ma+24(FP), Z23
-	VBROADCASTSS mb+28(FP), Z22
+	MOVQ         ma+24(FP), R9
+	VPBROADCASTD R9, Z23
+	MOVQ         mb+32(FP), R9
+	VPBROADCASTD R9, Z22
 	VPXORD       Z31, Z31, Z31
 	LEAQ         -128(CX), R8
 	CMPQ         AX, R8
@@ -9455,7 +9470,7 @@ done:
 	VADDPS        X1, X0, X0
 	VPERMILPS     $0xb1, X0, X1
 	VADDPS        X1, X0, X0
-	VMOVSS        X0, r0+32(FP)
+	VMOVSS        X0, r0+40(FP)
 	VZEROUPPER
 	RET
 
@@ -9939,13 +9954,14 @@ done:
 	VZEROUPPER
 	RET
 
-// func findAVX512(x *float32, n int, v float32) (done int)
+// func findAVX512(x *float32, n int, v uint64) (done int)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·findAVX512(SB), NOSPLIT, $0-32
 	MOVQ         x+0(FP), SI
 	MOVQ         n+8(FP), CX
 	XORL         AX, AX
-	VBROADCASTSS v+16(FP), Z31
+	MOVQ         v+16(FP), R9
+	VPBROADCASTD R9, Z31
 	CMPQ         CX, $0x00000100
 	JLT          loops
 	MOVQ         SI, R8
@@ -10120,15 +10136,17 @@ tailStop:
 	MOVQ AX, CX
 	JMP  done
 
-// func normalizeAVX512(y *float32, x *float32, n int, mean float32, rstd float32)
+// func normalizeAVX512(y *float32, x *float32, n int, mean uint64, rstd uint64)
 // Requires: AVX, AVX512F, BMI2, MMX+
-TEXT ·normalizeAVX512(SB), NOSPLIT, $0-32
+TEXT ·normalizeAVX512(SB), NOSPLIT, $0-40
 	MOVQ         y+0(FP), DI
 	MOVQ         x+8(FP), SI
 	MOVQ         n+16(FP), CX
 	XORL         AX, AX
-	VBROADCASTSS mean+24(FP), Z31
-	VBROADCASTSS rstd+28(FP), Z30
+	MOVQ         mean+24(FP), R9
+	VPBROADCASTD R9, Z31
+	MOVQ         rstd+32(FP), R9
+	VPBROADCASTD R9, Z30
 	CMPQ         CX, $0x00000100
 	JLT          loops
 	MOVQ         DI, R8
@@ -10242,17 +10260,19 @@ streamLoop:
 	SFENCE
 	JMP        single
 
-// func normAffineAVX512(y *float32, x *float32, gamma *float32, beta *float32, n int, mean float32, rstd float32)
+// func normAffineAVX512(y *float32, x *float32, gamma *float32, beta *float32, n int, mean uint64, rstd uint64)
 // Requires: AVX, AVX512F, BMI2, MMX+
-TEXT ·normAffineAVX512(SB), NOSPLIT, $0-48
+TEXT ·normAffineAVX512(SB), NOSPLIT, $0-56
 	MOVQ         y+0(FP), DI
 	MOVQ         x+8(FP), SI
 	MOVQ         gamma+16(FP), DX
 	MOVQ         beta+24(FP), BX
 	MOVQ         n+32(FP), CX
 	XORL         AX, AX
-	VBROADCASTSS mean+40(FP), Z31
-	VBROADCASTSS rstd+44(FP), Z30
+	MOVQ         mean+40(FP), R9
+	VPBROADCASTD R9, Z31
+	MOVQ         rstd+48(FP), R9
+	VPBROADCASTD R9, Z30
 	CMPQ         CX, $0x00000100
 	JLT          loops
 	MOVQ         DI, R8
@@ -10414,15 +10434,16 @@ streamLoop:
 	SFENCE
 	JMP         single
 
-// func normScaleAVX512(y *float32, x *float32, gamma *float32, n int, f float32)
+// func normScaleAVX512(y *float32, x *float32, gamma *float32, n int, f uint64)
 // Requires: AVX, AVX512F, BMI2, MMX+
-TEXT ·normScaleAVX512(SB), NOSPLIT, $0-36
+TEXT ·normScaleAVX512(SB), NOSPLIT, $0-40
 	MOVQ         y+0(FP), DI
 	MOVQ         x+8(FP), SI
 	MOVQ         gamma+16(FP), DX
 	MOVQ         n+24(FP), CX
 	XORL         AX, AX
-	VBROADCASTSS f+32(FP), Z31
+	MOVQ         f+32(FP), R9
+	VPBROADCASTD R9, Z31
 	CMPQ         CX, $0x00000100
 	JLT          loops
 	MOVQ         DI, R8

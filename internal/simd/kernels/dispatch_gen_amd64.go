@@ -2,7 +2,10 @@
 
 package kernels
 
-import "unsafe"
+import (
+	"math"
+	"unsafe"
+)
 
 func addDispatch(y, a, b []float32) {
 	switch active {
@@ -98,7 +101,7 @@ func copySignDispatch(y, a, b []float32) {
 func addScalarDispatch(y, a []float32, s float32) {
 	switch active {
 	case AVX512:
-		addScalarAVX512(unsafe.SliceData(y), unsafe.SliceData(a), len(y), s)
+		addScalarAVX512(unsafe.SliceData(y), unsafe.SliceData(a), len(y), uint64(math.Float32bits(s)))
 	case AVX2:
 		addScalarAVX2(unsafe.SliceData(y), unsafe.SliceData(a), len(y), s)
 	case SSE:
@@ -111,7 +114,7 @@ func addScalarDispatch(y, a []float32, s float32) {
 func scaleDispatch(y, a []float32, f float32) {
 	switch active {
 	case AVX512:
-		scaleAVX512(unsafe.SliceData(y), unsafe.SliceData(a), len(y), f)
+		scaleAVX512(unsafe.SliceData(y), unsafe.SliceData(a), len(y), uint64(math.Float32bits(f)))
 	case AVX2:
 		scaleAVX2(unsafe.SliceData(y), unsafe.SliceData(a), len(y), f)
 	case SSE:
@@ -124,7 +127,7 @@ func scaleDispatch(y, a []float32, f float32) {
 func scaleAddDispatch(y, a []float32, f, s float32) {
 	switch active {
 	case AVX512:
-		scaleAddAVX512(unsafe.SliceData(y), unsafe.SliceData(a), len(y), f, s)
+		scaleAddAVX512(unsafe.SliceData(y), unsafe.SliceData(a), len(y), uint64(math.Float32bits(f)), uint64(math.Float32bits(s)))
 	case AVX2:
 		scaleAddAVX2(unsafe.SliceData(y), unsafe.SliceData(a), len(y), f, s)
 	case SSE:
@@ -137,7 +140,7 @@ func scaleAddDispatch(y, a []float32, f, s float32) {
 func axpyDispatch(y, a, x []float32, f float32) {
 	switch active {
 	case AVX512:
-		axpyAVX512(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(x), len(y), f)
+		axpyAVX512(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(x), len(y), uint64(math.Float32bits(f)))
 	case AVX2:
 		axpyAVX2(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(x), len(y), f)
 	case SSE:
@@ -358,7 +361,7 @@ func signDispatch(y, x []float32) {
 func clipDispatch(y, x []float32, low, high float32) {
 	switch active {
 	case AVX512:
-		clipAVX512(unsafe.SliceData(y), unsafe.SliceData(x), len(y), low, high)
+		clipAVX512(unsafe.SliceData(y), unsafe.SliceData(x), len(y), uint64(math.Float32bits(low)), uint64(math.Float32bits(high)))
 	case AVX2:
 		clipAVX2(unsafe.SliceData(y), unsafe.SliceData(x), len(y), low, high)
 	case SSE:
@@ -384,7 +387,7 @@ func reLUDispatch(y, x []float32) {
 func leakyReLUDispatch(y, x []float32, alpha float32) {
 	switch active {
 	case AVX512:
-		leakyReLUAVX512(unsafe.SliceData(y), unsafe.SliceData(x), len(y), alpha)
+		leakyReLUAVX512(unsafe.SliceData(y), unsafe.SliceData(x), len(y), uint64(math.Float32bits(alpha)))
 	case AVX2:
 		leakyReLUAVX2(unsafe.SliceData(y), unsafe.SliceData(x), len(y), alpha)
 	case SSE:
@@ -423,7 +426,7 @@ func expDispatch(y, x []float32) {
 func expSubDispatch(y, x []float32, m float32) float32 {
 	switch active {
 	case AVX512:
-		return expSubAVX512(unsafe.SliceData(y), unsafe.SliceData(x), len(y), m)
+		return expSubAVX512(unsafe.SliceData(y), unsafe.SliceData(x), len(y), uint64(math.Float32bits(m)))
 	case AVX2:
 		return expSubAVX2(unsafe.SliceData(y), unsafe.SliceData(x), len(y), m)
 	case SSE:
@@ -436,7 +439,7 @@ func expSubDispatch(y, x []float32, m float32) float32 {
 func sumExpSubDispatch(x []float32, m float32) float32 {
 	switch active {
 	case AVX512:
-		return sumExpSubAVX512(unsafe.SliceData(x), len(x), m)
+		return sumExpSubAVX512(unsafe.SliceData(x), len(x), uint64(math.Float32bits(m)))
 	case AVX2:
 		return sumExpSubAVX2(unsafe.SliceData(x), len(x), m)
 	case SSE:
@@ -847,7 +850,7 @@ func softplusDispatch(y, x []float32) {
 func eluDispatch(y, x []float32, alpha float32) {
 	switch active {
 	case AVX512:
-		eluAVX512(unsafe.SliceData(y), unsafe.SliceData(x), len(y), alpha)
+		eluAVX512(unsafe.SliceData(y), unsafe.SliceData(x), len(y), uint64(math.Float32bits(alpha)))
 	case AVX2:
 		eluAVX2(unsafe.SliceData(y), unsafe.SliceData(x), len(y), alpha)
 	case SSE:
@@ -903,7 +906,7 @@ func powScalarDispatch(y, a []float32, e float32) {
 		var done int
 		switch active {
 		case AVX512:
-			done = powScalarAVX512(&y[i], &a[i], len(y)-i, e)
+			done = powScalarAVX512(&y[i], &a[i], len(y)-i, uint64(math.Float32bits(e)))
 		case AVX2:
 			done = powScalarAVX2(&y[i], &a[i], len(y)-i, e)
 		case SSE:
@@ -1025,7 +1028,7 @@ func dotDispatch(a, b []float32) float32 {
 func sumSqDiffDispatch(x []float32, mean float32) float32 {
 	switch active {
 	case AVX512:
-		return sumSqDiffAVX512(unsafe.SliceData(x), len(x), mean)
+		return sumSqDiffAVX512(unsafe.SliceData(x), len(x), uint64(math.Float32bits(mean)))
 	case AVX2:
 		return sumSqDiffAVX2(unsafe.SliceData(x), len(x), mean)
 	case SSE:
@@ -1038,7 +1041,7 @@ func sumSqDiffDispatch(x []float32, mean float32) float32 {
 func sumProdDiffDispatch(a, b []float32, ma, mb float32) float32 {
 	switch active {
 	case AVX512:
-		return sumProdDiffAVX512(unsafe.SliceData(a), unsafe.SliceData(b), len(a), ma, mb)
+		return sumProdDiffAVX512(unsafe.SliceData(a), unsafe.SliceData(b), len(a), uint64(math.Float32bits(ma)), uint64(math.Float32bits(mb)))
 	case AVX2:
 		return sumProdDiffAVX2(unsafe.SliceData(a), unsafe.SliceData(b), len(a), ma, mb)
 	case SSE:
@@ -1104,7 +1107,7 @@ func findDispatch(x []float32, v float32) int {
 	var i int
 	switch active {
 	case AVX512:
-		i = findAVX512(unsafe.SliceData(x), len(x), v)
+		i = findAVX512(unsafe.SliceData(x), len(x), uint64(math.Float32bits(v)))
 	case AVX2:
 		i = findAVX2(unsafe.SliceData(x), len(x), v)
 	case SSE:
@@ -1129,7 +1132,7 @@ func findNaNDispatch(x []float32) int {
 func normalizeDispatch(y, x []float32, mean, rstd float32) {
 	switch active {
 	case AVX512:
-		normalizeAVX512(unsafe.SliceData(y), unsafe.SliceData(x), len(y), mean, rstd)
+		normalizeAVX512(unsafe.SliceData(y), unsafe.SliceData(x), len(y), uint64(math.Float32bits(mean)), uint64(math.Float32bits(rstd)))
 	case AVX2:
 		normalizeAVX2(unsafe.SliceData(y), unsafe.SliceData(x), len(y), mean, rstd)
 	case SSE:
@@ -1142,7 +1145,7 @@ func normalizeDispatch(y, x []float32, mean, rstd float32) {
 func normAffineDispatch(y, x, gamma, beta []float32, mean, rstd float32) {
 	switch active {
 	case AVX512:
-		normAffineAVX512(unsafe.SliceData(y), unsafe.SliceData(x), unsafe.SliceData(gamma), unsafe.SliceData(beta), len(y), mean, rstd)
+		normAffineAVX512(unsafe.SliceData(y), unsafe.SliceData(x), unsafe.SliceData(gamma), unsafe.SliceData(beta), len(y), uint64(math.Float32bits(mean)), uint64(math.Float32bits(rstd)))
 	case AVX2:
 		normAffineAVX2(unsafe.SliceData(y), unsafe.SliceData(x), unsafe.SliceData(gamma), unsafe.SliceData(beta), len(y), mean, rstd)
 	case SSE:
@@ -1155,7 +1158,7 @@ func normAffineDispatch(y, x, gamma, beta []float32, mean, rstd float32) {
 func normScaleDispatch(y, x, gamma []float32, f float32) {
 	switch active {
 	case AVX512:
-		normScaleAVX512(unsafe.SliceData(y), unsafe.SliceData(x), unsafe.SliceData(gamma), len(y), f)
+		normScaleAVX512(unsafe.SliceData(y), unsafe.SliceData(x), unsafe.SliceData(gamma), len(y), uint64(math.Float32bits(f)))
 	case AVX2:
 		normScaleAVX2(unsafe.SliceData(y), unsafe.SliceData(x), unsafe.SliceData(gamma), len(y), f)
 	case SSE:

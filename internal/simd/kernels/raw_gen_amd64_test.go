@@ -2,7 +2,10 @@
 
 package kernels
 
-import "unsafe"
+import (
+	"math"
+	"unsafe"
+)
 
 // stops are the guarded kernels of the active tier without what their portable fallbacks add.
 var stops = map[string]func(c *call) (done int){
@@ -119,7 +122,7 @@ var stops = map[string]func(c *call) (done int){
 	"PowScalar": func(c *call) (done int) {
 		switch active {
 		case AVX512:
-			done = powScalarAVX512(unsafe.SliceData(c.y), unsafe.SliceData(c.in[0]), len(c.in[0]), c.p[0])
+			done = powScalarAVX512(unsafe.SliceData(c.y), unsafe.SliceData(c.in[0]), len(c.in[0]), uint64(math.Float32bits(c.p[0])))
 		case AVX2:
 			done = powScalarAVX2(unsafe.SliceData(c.y), unsafe.SliceData(c.in[0]), len(c.in[0]), c.p[0])
 		case SSE:
@@ -130,7 +133,7 @@ var stops = map[string]func(c *call) (done int){
 	"Find": func(c *call) (done int) {
 		switch active {
 		case AVX512:
-			done = findAVX512(unsafe.SliceData(c.in[0]), len(c.in[0]), c.p[0])
+			done = findAVX512(unsafe.SliceData(c.in[0]), len(c.in[0]), uint64(math.Float32bits(c.p[0])))
 		case AVX2:
 			done = findAVX2(unsafe.SliceData(c.in[0]), len(c.in[0]), c.p[0])
 		case SSE:

@@ -504,16 +504,16 @@ func minimumAVX512(y *float32, a *float32, b *float32, n int)
 func copySignAVX512(y *float32, a *float32, b *float32, n int)
 
 //go:noescape
-func addScalarAVX512(y *float32, a *float32, n int, s float32)
+func addScalarAVX512(y *float32, a *float32, n int, s uint64)
 
 //go:noescape
-func scaleAVX512(y *float32, a *float32, n int, f float32)
+func scaleAVX512(y *float32, a *float32, n int, f uint64)
 
 //go:noescape
-func scaleAddAVX512(y *float32, a *float32, n int, f float32, s float32)
+func scaleAddAVX512(y *float32, a *float32, n int, f uint64, s uint64)
 
 //go:noescape
-func axpyAVX512(y *float32, a *float32, x *float32, n int, f float32)
+func axpyAVX512(y *float32, a *float32, x *float32, n int, f uint64)
 
 //go:noescape
 func mulAddAVX512(y *float32, a *float32, b *float32, c *float32, n int)
@@ -564,13 +564,13 @@ func fractAVX512(y *float32, x *float32, n int)
 func signAVX512(y *float32, x *float32, n int)
 
 //go:noescape
-func clipAVX512(y *float32, x *float32, n int, low float32, high float32)
+func clipAVX512(y *float32, x *float32, n int, low uint64, high uint64)
 
 //go:noescape
 func reLUAVX512(y *float32, x *float32, n int)
 
 //go:noescape
-func leakyReLUAVX512(y *float32, x *float32, n int, alpha float32)
+func leakyReLUAVX512(y *float32, x *float32, n int, alpha uint64)
 
 //go:noescape
 func hardSwishAVX512(y *float32, x *float32, n int)
@@ -579,10 +579,10 @@ func hardSwishAVX512(y *float32, x *float32, n int)
 func expAVX512(y *float32, x *float32, n int)
 
 //go:noescape
-func expSubAVX512(y *float32, x *float32, n int, m float32) (r0 float32)
+func expSubAVX512(y *float32, x *float32, n int, m uint64) (r0 float32)
 
 //go:noescape
-func sumExpSubAVX512(x *float32, n int, m float32) (r0 float32)
+func sumExpSubAVX512(x *float32, n int, m uint64) (r0 float32)
 
 //go:noescape
 func expm1AVX512(y *float32, x *float32, n int)
@@ -654,7 +654,7 @@ func mishAVX512(y *float32, x *float32, n int)
 func softplusAVX512(y *float32, x *float32, n int)
 
 //go:noescape
-func eluAVX512(y *float32, x *float32, n int, alpha float32)
+func eluAVX512(y *float32, x *float32, n int, alpha uint64)
 
 //go:noescape
 func seluAVX512(y *float32, x *float32, n int)
@@ -663,7 +663,7 @@ func seluAVX512(y *float32, x *float32, n int)
 func powAVX512(y *float32, a *float32, b *float32, n int) (done int)
 
 //go:noescape
-func powScalarAVX512(y *float32, a *float32, n int, e float32) (done int)
+func powScalarAVX512(y *float32, a *float32, n int, e uint64) (done int)
 
 //go:noescape
 func fastExpAVX512(y *float32, x *float32, n int)
@@ -690,10 +690,10 @@ func sumSquaresAVX512(x *float32, n int) (r0 float32)
 func dotAVX512(a *float32, b *float32, n int) (r0 float32)
 
 //go:noescape
-func sumSqDiffAVX512(x *float32, n int, mean float32) (r0 float32)
+func sumSqDiffAVX512(x *float32, n int, mean uint64) (r0 float32)
 
 //go:noescape
-func sumProdDiffAVX512(a *float32, b *float32, n int, ma float32, mb float32) (r0 float32)
+func sumProdDiffAVX512(a *float32, b *float32, n int, ma uint64, mb uint64) (r0 float32)
 
 //go:noescape
 func maxAVX512(x *float32, n int) (r0 float32)
@@ -708,16 +708,16 @@ func maxAbsAVX512(x *float32, n int) (r0 float32)
 func sumKahanAVX512(lanes *[128]float32, x *float32, n int)
 
 //go:noescape
-func findAVX512(x *float32, n int, v float32) (done int)
+func findAVX512(x *float32, n int, v uint64) (done int)
 
 //go:noescape
 func findNaNAVX512(x *float32, n int) (done int)
 
 //go:noescape
-func normalizeAVX512(y *float32, x *float32, n int, mean float32, rstd float32)
+func normalizeAVX512(y *float32, x *float32, n int, mean uint64, rstd uint64)
 
 //go:noescape
-func normAffineAVX512(y *float32, x *float32, gamma *float32, beta *float32, n int, mean float32, rstd float32)
+func normAffineAVX512(y *float32, x *float32, gamma *float32, beta *float32, n int, mean uint64, rstd uint64)
 
 //go:noescape
-func normScaleAVX512(y *float32, x *float32, gamma *float32, n int, f float32)
+func normScaleAVX512(y *float32, x *float32, gamma *float32, n int, f uint64)

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"fmt"
 	"go/format"
+	"slices"
 	"strings"
 
 	"github.com/wavelane/wavelane/internal/simd/asmgen/ir"
@@ -23,17 +24,37 @@ type Arch struct {
 type Tier struct {
 	Const    string // of package kernels; also the suffix of functions' names
 	Features ir.Features
+	Bits     bool // numbers are passed as their bits; see asmgen/x86
+}
+
+// number is how a parameter is passed. As 32 bits the compiler would take it for the float32 that it is.
+func (t Tier) number(param string) string {
+	if t.Bits {
+		return "uint64(math.Float32bits(" + param + "))"
+	}
+	return param
 }
 
 // Archs are the platforms with SIMD.
 var Archs = []Arch{
 	{"amd64", []Tier{
-		{"AVX512", ir.Features{FMA: true, Round: true}},
-		{"AVX2", ir.Features{FMA: true, Round: true}},
-		{"SSE", ir.Features{}},
+		{"AVX512", ir.Features{FMA: true, Round: true}, true},
+		{"AVX2", ir.Features{FMA: true, Round: true}, false},
+		{"SSE", ir.Features{}, false},
 	}},
-	{"arm64", []Tier{{"NEON", ir.Features{FMA: true, Round: true}}}},
-	{js, []Tier{{"SIMD128", ir.Features{Round: true}}}},
+	{"arm64", []Tier{{"NEON", ir.Features{FMA: true, Round: true}, false}}},
+	{js, []Tier{{"SIMD128", ir.Features{Round: true}, false}}},
+}
+
+// imports are those of the platform's files.
+func (a Arch) imports() string {
+	switch {
+	case slices.ContainsFunc(a.Tiers, func(t Tier) bool { return t.Bits }):
+		return "import (\n\"math\"\n\"unsafe\"\n)\n\n"
+	case len(a.Tiers) > 0:
+		return "import \"unsafe\"\n\n"
+	}
+	return ""
 }
 
 // Portable is the build constraint of the platforms that have Go only.
@@ -162,8 +183,8 @@ func repeat(s string, n int) []string {
 	return r
 }
 
-// list joins arguments: lanes, slices through f, extra, parameters.
-func (s signature) list(f func(slice string) string, extra ...string) string {
+// list joins arguments: lanes, slices through f, extra, parameters through number.
+func (s signature) list(f, number func(name string) string, extra ...string) string {
 	var args []string
 	if s.lanes {
 		args = append(args, "lanes")
@@ -172,7 +193,10 @@ func (s signature) list(f func(slice string) string, extra ...string) string {
 		args = append(args, f(name))
 	}
 	args = append(args, extra...)
-	return strings.Join(append(args, s.Params...), ", ")
+	for _, name := range s.Params {
+		args = append(args, number(name))
+	}
+	return strings.Join(args, ", ")
 }
 
 // exported is the file that all platforms share. Its functions are so short that they are inlined where they are called.
@@ -194,9 +218,7 @@ func dispatch(constraint string, a Arch, all []signature) string {
 		fmt.Fprintf(&w, "//go:build %s\n\n", constraint)
 	}
 	w.WriteString("package kernels\n\n")
-	if len(a.Tiers) > 0 {
-		w.WriteString("import \"unsafe\"\n\n")
-	}
+	w.WriteString(a.imports())
 	for _, s := range all {
 		fmt.Fprintf(&w, "func %s%s {", s.Func("Dispatch"), s.declaration())
 		if len(a.Tiers) == 0 {
@@ -236,7 +258,7 @@ func (s signature) keyword() string {
 
 // call is a call of what implements the kernel under the suffix.
 func (s signature) call(suffix string, f func(string) string) string {
-	return s.Func(suffix) + "(" + s.list(f) + ")"
+	return s.Func(suffix) + "(" + s.list(f, same) + ")"
 }
 
 func same(name string) string { return name }
@@ -309,7 +331,9 @@ func (s signature) variables(w *bytes.Buffer, a Arch, names []string, f func(str
 
 // tiers calls the active tier's function, or does what else says for the scalar tier.
 func (s signature) tiers(w *bytes.Buffer, a Arch, results string, f func(string) string, count, other string) {
-	call := func(t Tier) string { return fmt.Sprintf("%s%s(%s)\n", results, s.Func(t.Const), s.list(f, count)) }
+	call := func(t Tier) string {
+		return fmt.Sprintf("%s%s(%s)\n", results, s.Func(t.Const), s.list(f, t.number, count))
+	}
 	if len(a.Tiers) == 1 {
 		w.WriteString(call(a.Tiers[0]))
 		return

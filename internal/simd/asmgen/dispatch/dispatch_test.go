@@ -60,13 +60,13 @@ func TestLanes(t *testing.T) {
 func TestGuard(t *testing.T) {
 	k := &ir.Kernel{Name: "Sin", Doc: "Sin.", Inputs: []string{"x"}, Params: []string{"p"}, Body: both(stopAtNaN, store)}
 	_, amd64, _, _, raw := generate(t, k)
-	require.Contains(t, amd64, "done = sinAVX512(&y[i], &x[i], len(y)-i, p)")
+	require.Contains(t, amd64, "done = sinAVX512(&y[i], &x[i], len(y)-i, uint64(math.Float32bits(p)))")
 	require.Contains(t, amd64, "end := min(i+Lanes, len(y))\n\t\t\tsinGo(y[i:end], x[i:end], p)\n\t\t\ti = end")
 	require.Contains(t, raw, "done = sinSSE(unsafe.SliceData(c.y), unsafe.SliceData(c.in[0]), len(c.in[0]), c.p[0])")
 
 	k.Body = both(k.Body, accumulate(ir.MergeAdd))
 	_, amd64, _, _, raw = generate(t, k)
-	require.Contains(t, amd64, "done, part = sinAVX512(&y[i], &x[i], len(y)-i, p)")
+	require.Contains(t, amd64, "done, part = sinAVX512(&y[i], &x[i], len(y)-i, uint64(math.Float32bits(p)))")
 	require.Contains(t, amd64, "sum += sinGo(y[i:end], x[i:end], p)")
 	require.Contains(t, raw, "done, _ = sinSSE(")
 }

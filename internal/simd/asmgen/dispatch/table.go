@@ -47,11 +47,12 @@ func (s signature) testCall(function string) string {
 	if len(results) > 0 {
 		assign = strings.Join(results, ", ") + " = "
 	}
-	return fmt.Sprintf("%s%s(%s)", assign, function, strings.Join(s.testArgs(same), ", "))
+	return fmt.Sprintf("%s%s(%s)", assign, function, strings.Join(s.testArgs(same, same), ", "))
 }
 
-// testArgs are the arguments out of a call of the test's table; f makes a slice into what is passed, extra follows slices.
-func (s signature) testArgs(f func(string) string, extra ...string) []string {
+// testArgs are the arguments out of a call of the test's table; f and number make a slice and a number into what is passed, extra follows
+// slices.
+func (s signature) testArgs(f, number func(string) string, extra ...string) []string {
 	var args []string
 	if s.lanes {
 		args = append(args, fmt.Sprintf("(*[%d * Lanes]float32)(c.lanes[:])", s.accumulators))
@@ -64,7 +65,7 @@ func (s signature) testArgs(f func(string) string, extra ...string) []string {
 	}
 	args = append(args, extra...)
 	for i := range s.Params {
-		args = append(args, fmt.Sprintf("c.p[%d]", i))
+		args = append(args, number(fmt.Sprintf("c.p[%d]", i)))
 	}
 	return args
 }
@@ -72,7 +73,7 @@ func (s signature) testArgs(f func(string) string, extra ...string) []string {
 // raw gives tests the assembly of guarded kernels, to see where it stops.
 func raw(a Arch, all []signature) string {
 	var w bytes.Buffer
-	w.WriteString(header + "package kernels\n\nimport \"unsafe\"\n\n")
+	w.WriteString(header + "package kernels\n\n" + a.imports())
 	w.WriteString("// stops are the guarded kernels of the active tier without what their portable fallbacks add.\n")
 	w.WriteString("var stops = map[string]func(c *call) (done int){\n")
 	for _, s := range all {
@@ -80,9 +81,9 @@ func raw(a Arch, all []signature) string {
 			continue
 		}
 		n := "len(c.in[0])"
-		args := strings.Join(s.testArgs(func(name string) string { return "unsafe.SliceData(" + name + ")" }, n), ", ")
 		fmt.Fprintf(&w, "%q: func(c *call) (done int) {\nswitch active {\n", s.Name)
 		for _, t := range a.Tiers {
+			args := strings.Join(s.testArgs(data, t.number, n), ", ")
 			results := "done" + strings.Repeat(", _", len(s.merges))
 			fmt.Fprintf(&w, "case %s:\n%s = %s(%s)\n", t.Const, results, s.Func(t.Const), args)
 		}

@@ -170,10 +170,20 @@ func (w *writer) fetch(a *allocator, v *value, r int) {
 	case v.kind == tailMask:
 		w.do(w.v("MOVUPS"), operand.Mem{Base: gpMask}, w.vec(r))
 	case v.kind == parameter:
-		w.broadcast(w.params[v.index], r)
+		w.argument(v, r)
 	default:
 		w.constant(v.bits, r)
 	}
+}
+
+// argument loads a parameter of the Go function; see signature.
+func (w *writer) argument(v *value, r int) {
+	if !w.masks {
+		w.broadcast(w.params[v.index], r)
+		return
+	}
+	w.c.MOVQ(w.params[v.index], gpTmp)
+	w.c.VPBROADCASTD(gpTmp.As32(), w.vec(r))
 }
 
 func (w *writer) broadcast(m operand.Mem, r int) {

@@ -164,7 +164,11 @@ func (tr *trial) run(n int, atEnd bool, alias int) error {
 	}
 	args = append(args, reflect.ValueOf(n))
 	for _, p := range params {
-		args = append(args, reflect.ValueOf(p))
+		v := reflect.ValueOf(p)
+		if tr.f.Type().In(len(args)).Kind() == reflect.Uint64 {
+			v = reflect.ValueOf(uint64(math.Float32bits(p)))
+		}
+		args = append(args, v)
 	}
 	results := tr.f.Call(args)
 

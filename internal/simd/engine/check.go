@@ -29,9 +29,13 @@ func MustApart[D, X any](name string, dst []D, x []X) {
 // MustFit checks an operand of an elementwise function: it has the destination's length, and if they share elements it does
 // not begin before the destination.
 func MustFit(name string, dst, x []float32) {
-	if fits(dst, x) {
-		return
+	if !fits(dst, x) {
+		misfit(name, dst, x)
 	}
+}
+
+//go:noinline // keeps its callers small
+func misfit(name string, dst, x []float32) {
 	MustLen(name, len(x), len(dst))
 	panic(fmt.Errorf("simd.%s: an operand begins before the destination and reaches into it: %w", name, compute.ErrArgument))
 }

@@ -39,6 +39,10 @@ var (
 // Fewest is the number of elements that may be worth several threads, for whatever function.
 const Fewest = 1024
 
+// alone reports whether n elements are for one thread on every tier, of which none is slower than Scalar. It is small enough to be
+// inlined.
+func (c *Cost) alone(n int) bool { return c.Scalar*float64(n) < SplitTime }
+
 // threads is the number of threads for n elements.
 func (c Cost) threads(n int) int {
 	if n <= Fewest {

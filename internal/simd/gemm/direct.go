@@ -1,12 +1,17 @@
 package gemm
 
-// near reports whether operands are best used as they lie: if all matrices fit in L2 together.
+// near reports whether operands are best used as they lie: if all matrices fit in L2 together, or are many and so small that packing them
+// would cost more than it gains.
 func (s *shape) near(p *Product) bool {
 	if p.AM != 1 && p.AK != 1 {
 		return false
 	}
 	span := func(rows, row, cols, col int) int { return (rows-1)*row + (cols-1)*col }
-	return span(p.M, p.AM, p.K, p.AK)+span(p.K, p.BK, p.N, p.BN)+span(p.M, p.LDC, p.N, 1) < machine.l2/4*7/8
+	items := 1
+	if p.M*p.N*p.K >= 64*64*64 {
+		items = p.Batch
+	}
+	return items*(span(p.M, p.AM, p.K, p.AK)+span(p.K, p.BK, p.N, p.BN)+span(p.M, p.LDC, p.N, 1)) < machine.l2/4*7/8
 }
 
 // small computes a product in one go if that is best, and reports whether it has.

@@ -11589,6 +11589,876 @@ block:
 	VZEROUPPER
 	RET
 
+// func lanesNibblesAVX512(to *int8, from *byte, n int)
+// Requires: AVX, AVX512BW, AVX512F, MMX+
+TEXT ·lanesNibblesAVX512(SB), NOSPLIT, $0-24
+	MOVQ         to+0(FP), AX
+	MOVQ         from+8(FP), CX
+	MOVQ         n+16(FP), DX
+	VMOVDQU32    blocksEights01<>+0(SB), Z0
+	VMOVDQU32    blocksEights11<>+0(SB), Z1
+	VMOVDQU32    blocksAll01<>+0(SB), Z2
+	VMOVDQU32    blocksAll11<>+0(SB), Z3
+	VPBROADCASTB blocksBytes0f<>+0(SB), Z4
+
+chunk:
+	VMOVDQU32  (CX), Z5
+	VMOVDQU32  64(CX), Z6
+	VMOVDQU32  128(CX), Z7
+	VMOVDQU32  192(CX), Z8
+	PREFETCHT0 4608(CX)
+	PREFETCHT0 4672(CX)
+	PREFETCHT0 4736(CX)
+	PREFETCHT0 4800(CX)
+	VMOVDQA32  Z0, Z9
+	VPERMI2D   Z6, Z5, Z9
+	VMOVDQA32  Z0, Z10
+	VPERMI2D   Z8, Z7, Z10
+	VMOVDQA32  Z2, Z11
+	VPERMI2D   Z10, Z9, Z11
+	VPSRLD     $0x04, Z11, Z12
+	VPANDD     Z4, Z12, Z12
+	VMOVDQU32  Z12, 256(AX)
+	VPANDD     Z4, Z11, Z11
+	VMOVDQU32  Z11, (AX)
+	VMOVDQA32  Z3, Z11
+	VPERMI2D   Z10, Z9, Z11
+	VPSRLD     $0x04, Z11, Z9
+	VPANDD     Z4, Z9, Z9
+	VMOVDQU32  Z9, 320(AX)
+	VPANDD     Z4, Z11, Z11
+	VMOVDQU32  Z11, 64(AX)
+	VMOVDQA32  Z1, Z9
+	VPERMI2D   Z6, Z5, Z9
+	VMOVDQA32  Z1, Z5
+	VPERMI2D   Z8, Z7, Z5
+	VMOVDQA32  Z2, Z6
+	VPERMI2D   Z5, Z9, Z6
+	VPSRLD     $0x04, Z6, Z7
+	VPANDD     Z4, Z7, Z7
+	VMOVDQU32  Z7, 384(AX)
+	VPANDD     Z4, Z6, Z6
+	VMOVDQU32  Z6, 128(AX)
+	VMOVDQA32  Z3, Z6
+	VPERMI2D   Z5, Z9, Z6
+	VPSRLD     $0x04, Z6, Z5
+	VPANDD     Z4, Z5, Z5
+	VMOVDQU32  Z5, 448(AX)
+	VPANDD     Z4, Z6, Z6
+	VMOVDQU32  Z6, 192(AX)
+	ADDQ       $0x00000100, CX
+	ADDQ       $0x00000200, AX
+	DECQ       DX
+	JNE        chunk
+	VZEROUPPER
+	RET
+
+DATA blocksEights01<>+0(SB)/1, $0x00
+DATA blocksEights01<>+1(SB)/1, $0x00
+DATA blocksEights01<>+2(SB)/1, $0x00
+DATA blocksEights01<>+3(SB)/1, $0x00
+DATA blocksEights01<>+4(SB)/1, $0x04
+DATA blocksEights01<>+5(SB)/1, $0x00
+DATA blocksEights01<>+6(SB)/1, $0x00
+DATA blocksEights01<>+7(SB)/1, $0x00
+DATA blocksEights01<>+8(SB)/1, $0x08
+DATA blocksEights01<>+9(SB)/1, $0x00
+DATA blocksEights01<>+10(SB)/1, $0x00
+DATA blocksEights01<>+11(SB)/1, $0x00
+DATA blocksEights01<>+12(SB)/1, $0x0c
+DATA blocksEights01<>+13(SB)/1, $0x00
+DATA blocksEights01<>+14(SB)/1, $0x00
+DATA blocksEights01<>+15(SB)/1, $0x00
+DATA blocksEights01<>+16(SB)/1, $0x10
+DATA blocksEights01<>+17(SB)/1, $0x00
+DATA blocksEights01<>+18(SB)/1, $0x00
+DATA blocksEights01<>+19(SB)/1, $0x00
+DATA blocksEights01<>+20(SB)/1, $0x14
+DATA blocksEights01<>+21(SB)/1, $0x00
+DATA blocksEights01<>+22(SB)/1, $0x00
+DATA blocksEights01<>+23(SB)/1, $0x00
+DATA blocksEights01<>+24(SB)/1, $0x18
+DATA blocksEights01<>+25(SB)/1, $0x00
+DATA blocksEights01<>+26(SB)/1, $0x00
+DATA blocksEights01<>+27(SB)/1, $0x00
+DATA blocksEights01<>+28(SB)/1, $0x1c
+DATA blocksEights01<>+29(SB)/1, $0x00
+DATA blocksEights01<>+30(SB)/1, $0x00
+DATA blocksEights01<>+31(SB)/1, $0x00
+DATA blocksEights01<>+32(SB)/1, $0x01
+DATA blocksEights01<>+33(SB)/1, $0x00
+DATA blocksEights01<>+34(SB)/1, $0x00
+DATA blocksEights01<>+35(SB)/1, $0x00
+DATA blocksEights01<>+36(SB)/1, $0x05
+DATA blocksEights01<>+37(SB)/1, $0x00
+DATA blocksEights01<>+38(SB)/1, $0x00
+DATA blocksEights01<>+39(SB)/1, $0x00
+DATA blocksEights01<>+40(SB)/1, $0x09
+DATA blocksEights01<>+41(SB)/1, $0x00
+DATA blocksEights01<>+42(SB)/1, $0x00
+DATA blocksEights01<>+43(SB)/1, $0x00
+DATA blocksEights01<>+44(SB)/1, $0x0d
+DATA blocksEights01<>+45(SB)/1, $0x00
+DATA blocksEights01<>+46(SB)/1, $0x00
+DATA blocksEights01<>+47(SB)/1, $0x00
+DATA blocksEights01<>+48(SB)/1, $0x11
+DATA blocksEights01<>+49(SB)/1, $0x00
+DATA blocksEights01<>+50(SB)/1, $0x00
+DATA blocksEights01<>+51(SB)/1, $0x00
+DATA blocksEights01<>+52(SB)/1, $0x15
+DATA blocksEights01<>+53(SB)/1, $0x00
+DATA blocksEights01<>+54(SB)/1, $0x00
+DATA blocksEights01<>+55(SB)/1, $0x00
+DATA blocksEights01<>+56(SB)/1, $0x19
+DATA blocksEights01<>+57(SB)/1, $0x00
+DATA blocksEights01<>+58(SB)/1, $0x00
+DATA blocksEights01<>+59(SB)/1, $0x00
+DATA blocksEights01<>+60(SB)/1, $0x1d
+DATA blocksEights01<>+61(SB)/1, $0x00
+DATA blocksEights01<>+62(SB)/1, $0x00
+DATA blocksEights01<>+63(SB)/1, $0x00
+GLOBL blocksEights01<>(SB), RODATA|NOPTR, $64
+
+DATA blocksEights11<>+0(SB)/1, $0x02
+DATA blocksEights11<>+1(SB)/1, $0x00
+DATA blocksEights11<>+2(SB)/1, $0x00
+DATA blocksEights11<>+3(SB)/1, $0x00
+DATA blocksEights11<>+4(SB)/1, $0x06
+DATA blocksEights11<>+5(SB)/1, $0x00
+DATA blocksEights11<>+6(SB)/1, $0x00
+DATA blocksEights11<>+7(SB)/1, $0x00
+DATA blocksEights11<>+8(SB)/1, $0x0a
+DATA blocksEights11<>+9(SB)/1, $0x00
+DATA blocksEights11<>+10(SB)/1, $0x00
+DATA blocksEights11<>+11(SB)/1, $0x00
+DATA blocksEights11<>+12(SB)/1, $0x0e
+DATA blocksEights11<>+13(SB)/1, $0x00
+DATA blocksEights11<>+14(SB)/1, $0x00
+DATA blocksEights11<>+15(SB)/1, $0x00
+DATA blocksEights11<>+16(SB)/1, $0x12
+DATA blocksEights11<>+17(SB)/1, $0x00
+DATA blocksEights11<>+18(SB)/1, $0x00
+DATA blocksEights11<>+19(SB)/1, $0x00
+DATA blocksEights11<>+20(SB)/1, $0x16
+DATA blocksEights11<>+21(SB)/1, $0x00
+DATA blocksEights11<>+22(SB)/1, $0x00
+DATA blocksEights11<>+23(SB)/1, $0x00
+DATA blocksEights11<>+24(SB)/1, $0x1a
+DATA blocksEights11<>+25(SB)/1, $0x00
+DATA blocksEights11<>+26(SB)/1, $0x00
+DATA blocksEights11<>+27(SB)/1, $0x00
+DATA blocksEights11<>+28(SB)/1, $0x1e
+DATA blocksEights11<>+29(SB)/1, $0x00
+DATA blocksEights11<>+30(SB)/1, $0x00
+DATA blocksEights11<>+31(SB)/1, $0x00
+DATA blocksEights11<>+32(SB)/1, $0x03
+DATA blocksEights11<>+33(SB)/1, $0x00
+DATA blocksEights11<>+34(SB)/1, $0x00
+DATA blocksEights11<>+35(SB)/1, $0x00
+DATA blocksEights11<>+36(SB)/1, $0x07
+DATA blocksEights11<>+37(SB)/1, $0x00
+DATA blocksEights11<>+38(SB)/1, $0x00
+DATA blocksEights11<>+39(SB)/1, $0x00
+DATA blocksEights11<>+40(SB)/1, $0x0b
+DATA blocksEights11<>+41(SB)/1, $0x00
+DATA blocksEights11<>+42(SB)/1, $0x00
+DATA blocksEights11<>+43(SB)/1, $0x00
+DATA blocksEights11<>+44(SB)/1, $0x0f
+DATA blocksEights11<>+45(SB)/1, $0x00
+DATA blocksEights11<>+46(SB)/1, $0x00
+DATA blocksEights11<>+47(SB)/1, $0x00
+DATA blocksEights11<>+48(SB)/1, $0x13
+DATA blocksEights11<>+49(SB)/1, $0x00
+DATA blocksEights11<>+50(SB)/1, $0x00
+DATA blocksEights11<>+51(SB)/1, $0x00
+DATA blocksEights11<>+52(SB)/1, $0x17
+DATA blocksEights11<>+53(SB)/1, $0x00
+DATA blocksEights11<>+54(SB)/1, $0x00
+DATA blocksEights11<>+55(SB)/1, $0x00
+DATA blocksEights11<>+56(SB)/1, $0x1b
+DATA blocksEights11<>+57(SB)/1, $0x00
+DATA blocksEights11<>+58(SB)/1, $0x00
+DATA blocksEights11<>+59(SB)/1, $0x00
+DATA blocksEights11<>+60(SB)/1, $0x1f
+DATA blocksEights11<>+61(SB)/1, $0x00
+DATA blocksEights11<>+62(SB)/1, $0x00
+DATA blocksEights11<>+63(SB)/1, $0x00
+GLOBL blocksEights11<>(SB), RODATA|NOPTR, $64
+
+DATA blocksAll01<>+0(SB)/1, $0x00
+DATA blocksAll01<>+1(SB)/1, $0x00
+DATA blocksAll01<>+2(SB)/1, $0x00
+DATA blocksAll01<>+3(SB)/1, $0x00
+DATA blocksAll01<>+4(SB)/1, $0x01
+DATA blocksAll01<>+5(SB)/1, $0x00
+DATA blocksAll01<>+6(SB)/1, $0x00
+DATA blocksAll01<>+7(SB)/1, $0x00
+DATA blocksAll01<>+8(SB)/1, $0x02
+DATA blocksAll01<>+9(SB)/1, $0x00
+DATA blocksAll01<>+10(SB)/1, $0x00
+DATA blocksAll01<>+11(SB)/1, $0x00
+DATA blocksAll01<>+12(SB)/1, $0x03
+DATA blocksAll01<>+13(SB)/1, $0x00
+DATA blocksAll01<>+14(SB)/1, $0x00
+DATA blocksAll01<>+15(SB)/1, $0x00
+DATA blocksAll01<>+16(SB)/1, $0x04
+DATA blocksAll01<>+17(SB)/1, $0x00
+DATA blocksAll01<>+18(SB)/1, $0x00
+DATA blocksAll01<>+19(SB)/1, $0x00
+DATA blocksAll01<>+20(SB)/1, $0x05
+DATA blocksAll01<>+21(SB)/1, $0x00
+DATA blocksAll01<>+22(SB)/1, $0x00
+DATA blocksAll01<>+23(SB)/1, $0x00
+DATA blocksAll01<>+24(SB)/1, $0x06
+DATA blocksAll01<>+25(SB)/1, $0x00
+DATA blocksAll01<>+26(SB)/1, $0x00
+DATA blocksAll01<>+27(SB)/1, $0x00
+DATA blocksAll01<>+28(SB)/1, $0x07
+DATA blocksAll01<>+29(SB)/1, $0x00
+DATA blocksAll01<>+30(SB)/1, $0x00
+DATA blocksAll01<>+31(SB)/1, $0x00
+DATA blocksAll01<>+32(SB)/1, $0x10
+DATA blocksAll01<>+33(SB)/1, $0x00
+DATA blocksAll01<>+34(SB)/1, $0x00
+DATA blocksAll01<>+35(SB)/1, $0x00
+DATA blocksAll01<>+36(SB)/1, $0x11
+DATA blocksAll01<>+37(SB)/1, $0x00
+DATA blocksAll01<>+38(SB)/1, $0x00
+DATA blocksAll01<>+39(SB)/1, $0x00
+DATA blocksAll01<>+40(SB)/1, $0x12
+DATA blocksAll01<>+41(SB)/1, $0x00
+DATA blocksAll01<>+42(SB)/1, $0x00
+DATA blocksAll01<>+43(SB)/1, $0x00
+DATA blocksAll01<>+44(SB)/1, $0x13
+DATA blocksAll01<>+45(SB)/1, $0x00
+DATA blocksAll01<>+46(SB)/1, $0x00
+DATA blocksAll01<>+47(SB)/1, $0x00
+DATA blocksAll01<>+48(SB)/1, $0x14
+DATA blocksAll01<>+49(SB)/1, $0x00
+DATA blocksAll01<>+50(SB)/1, $0x00
+DATA blocksAll01<>+51(SB)/1, $0x00
+DATA blocksAll01<>+52(SB)/1, $0x15
+DATA blocksAll01<>+53(SB)/1, $0x00
+DATA blocksAll01<>+54(SB)/1, $0x00
+DATA blocksAll01<>+55(SB)/1, $0x00
+DATA blocksAll01<>+56(SB)/1, $0x16
+DATA blocksAll01<>+57(SB)/1, $0x00
+DATA blocksAll01<>+58(SB)/1, $0x00
+DATA blocksAll01<>+59(SB)/1, $0x00
+DATA blocksAll01<>+60(SB)/1, $0x17
+DATA blocksAll01<>+61(SB)/1, $0x00
+DATA blocksAll01<>+62(SB)/1, $0x00
+DATA blocksAll01<>+63(SB)/1, $0x00
+GLOBL blocksAll01<>(SB), RODATA|NOPTR, $64
+
+DATA blocksAll11<>+0(SB)/1, $0x08
+DATA blocksAll11<>+1(SB)/1, $0x00
+DATA blocksAll11<>+2(SB)/1, $0x00
+DATA blocksAll11<>+3(SB)/1, $0x00
+DATA blocksAll11<>+4(SB)/1, $0x09
+DATA blocksAll11<>+5(SB)/1, $0x00
+DATA blocksAll11<>+6(SB)/1, $0x00
+DATA blocksAll11<>+7(SB)/1, $0x00
+DATA blocksAll11<>+8(SB)/1, $0x0a
+DATA blocksAll11<>+9(SB)/1, $0x00
+DATA blocksAll11<>+10(SB)/1, $0x00
+DATA blocksAll11<>+11(SB)/1, $0x00
+DATA blocksAll11<>+12(SB)/1, $0x0b
+DATA blocksAll11<>+13(SB)/1, $0x00
+DATA blocksAll11<>+14(SB)/1, $0x00
+DATA blocksAll11<>+15(SB)/1, $0x00
+DATA blocksAll11<>+16(SB)/1, $0x0c
+DATA blocksAll11<>+17(SB)/1, $0x00
+DATA blocksAll11<>+18(SB)/1, $0x00
+DATA blocksAll11<>+19(SB)/1, $0x00
+DATA blocksAll11<>+20(SB)/1, $0x0d
+DATA blocksAll11<>+21(SB)/1, $0x00
+DATA blocksAll11<>+22(SB)/1, $0x00
+DATA blocksAll11<>+23(SB)/1, $0x00
+DATA blocksAll11<>+24(SB)/1, $0x0e
+DATA blocksAll11<>+25(SB)/1, $0x00
+DATA blocksAll11<>+26(SB)/1, $0x00
+DATA blocksAll11<>+27(SB)/1, $0x00
+DATA blocksAll11<>+28(SB)/1, $0x0f
+DATA blocksAll11<>+29(SB)/1, $0x00
+DATA blocksAll11<>+30(SB)/1, $0x00
+DATA blocksAll11<>+31(SB)/1, $0x00
+DATA blocksAll11<>+32(SB)/1, $0x18
+DATA blocksAll11<>+33(SB)/1, $0x00
+DATA blocksAll11<>+34(SB)/1, $0x00
+DATA blocksAll11<>+35(SB)/1, $0x00
+DATA blocksAll11<>+36(SB)/1, $0x19
+DATA blocksAll11<>+37(SB)/1, $0x00
+DATA blocksAll11<>+38(SB)/1, $0x00
+DATA blocksAll11<>+39(SB)/1, $0x00
+DATA blocksAll11<>+40(SB)/1, $0x1a
+DATA blocksAll11<>+41(SB)/1, $0x00
+DATA blocksAll11<>+42(SB)/1, $0x00
+DATA blocksAll11<>+43(SB)/1, $0x00
+DATA blocksAll11<>+44(SB)/1, $0x1b
+DATA blocksAll11<>+45(SB)/1, $0x00
+DATA blocksAll11<>+46(SB)/1, $0x00
+DATA blocksAll11<>+47(SB)/1, $0x00
+DATA blocksAll11<>+48(SB)/1, $0x1c
+DATA blocksAll11<>+49(SB)/1, $0x00
+DATA blocksAll11<>+50(SB)/1, $0x00
+DATA blocksAll11<>+51(SB)/1, $0x00
+DATA blocksAll11<>+52(SB)/1, $0x1d
+DATA blocksAll11<>+53(SB)/1, $0x00
+DATA blocksAll11<>+54(SB)/1, $0x00
+DATA blocksAll11<>+55(SB)/1, $0x00
+DATA blocksAll11<>+56(SB)/1, $0x1e
+DATA blocksAll11<>+57(SB)/1, $0x00
+DATA blocksAll11<>+58(SB)/1, $0x00
+DATA blocksAll11<>+59(SB)/1, $0x00
+DATA blocksAll11<>+60(SB)/1, $0x1f
+DATA blocksAll11<>+61(SB)/1, $0x00
+DATA blocksAll11<>+62(SB)/1, $0x00
+DATA blocksAll11<>+63(SB)/1, $0x00
+GLOBL blocksAll11<>(SB), RODATA|NOPTR, $64
+
+// func lanesQ4KAVX512(to *int8, from *byte, n int)
+// Requires: AVX, AVX512BW, AVX512F, MMX+
+TEXT ·lanesQ4KAVX512(SB), NOSPLIT, $0-24
+	MOVQ         to+0(FP), AX
+	MOVQ         from+8(FP), CX
+	MOVQ         n+16(FP), DX
+	VMOVDQU32    blocksEights02<>+0(SB), Z0
+	VMOVDQU32    blocksEights12<>+0(SB), Z1
+	VMOVDQU32    blocksAll02<>+0(SB), Z2
+	VMOVDQU32    blocksAll12<>+0(SB), Z3
+	VMOVDQU32    blocksAll22<>+0(SB), Z4
+	VMOVDQU32    blocksAll32<>+0(SB), Z5
+	VPBROADCASTB blocksBytes0f<>+0(SB), Z6
+	VMOVDQU32    blocksNibbles<>+0(SB), Z7
+
+chunk:
+	VMOVDQU32  16(CX), Z8
+	VMOVDQU32  80(CX), Z9
+	VMOVDQU32  160(CX), Z10
+	VMOVDQU32  224(CX), Z11
+	PREFETCHT0 4608(CX)
+	PREFETCHT0 4672(CX)
+	PREFETCHT0 4736(CX)
+	PREFETCHT0 4800(CX)
+	PREFETCHT0 4864(CX)
+	VMOVDQA32  Z0, Z12
+	VPERMI2D   Z9, Z8, Z12
+	VMOVDQA32  Z0, Z13
+	VPERMI2D   Z11, Z10, Z13
+	VMOVDQA32  Z2, Z14
+	VPERMI2D   Z13, Z12, Z14
+	VPSRLVD    Z7, Z14, Z14
+	VPANDD     Z6, Z14, Z14
+	VMOVDQU32  Z14, (AX)
+	VMOVDQA32  Z3, Z14
+	VPERMI2D   Z13, Z12, Z14
+	VPSRLVD    Z7, Z14, Z14
+	VPANDD     Z6, Z14, Z14
+	VMOVDQU32  Z14, 64(AX)
+	VMOVDQA32  Z4, Z14
+	VPERMI2D   Z13, Z12, Z14
+	VPSRLVD    Z7, Z14, Z14
+	VPANDD     Z6, Z14, Z14
+	VMOVDQU32  Z14, 128(AX)
+	VMOVDQA32  Z5, Z14
+	VPERMI2D   Z13, Z12, Z14
+	VPSRLVD    Z7, Z14, Z14
+	VPANDD     Z6, Z14, Z14
+	VMOVDQU32  Z14, 192(AX)
+	VMOVDQA32  Z1, Z12
+	VPERMI2D   Z9, Z8, Z12
+	VMOVDQA32  Z1, Z8
+	VPERMI2D   Z11, Z10, Z8
+	VMOVDQA32  Z2, Z9
+	VPERMI2D   Z8, Z12, Z9
+	VPSRLVD    Z7, Z9, Z9
+	VPANDD     Z6, Z9, Z9
+	VMOVDQU32  Z9, 256(AX)
+	VMOVDQA32  Z3, Z9
+	VPERMI2D   Z8, Z12, Z9
+	VPSRLVD    Z7, Z9, Z9
+	VPANDD     Z6, Z9, Z9
+	VMOVDQU32  Z9, 320(AX)
+	VMOVDQA32  Z4, Z9
+	VPERMI2D   Z8, Z12, Z9
+	VPSRLVD    Z7, Z9, Z9
+	VPANDD     Z6, Z9, Z9
+	VMOVDQU32  Z9, 384(AX)
+	VMOVDQA32  Z5, Z9
+	VPERMI2D   Z8, Z12, Z9
+	VPSRLVD    Z7, Z9, Z9
+	VPANDD     Z6, Z9, Z9
+	VMOVDQU32  Z9, 448(AX)
+	ADDQ       $0x00000120, CX
+	ADDQ       $0x00000200, AX
+	DECQ       DX
+	JNE        chunk
+	VZEROUPPER
+	RET
+
+DATA blocksEights02<>+0(SB)/1, $0x00
+DATA blocksEights02<>+1(SB)/1, $0x00
+DATA blocksEights02<>+2(SB)/1, $0x00
+DATA blocksEights02<>+3(SB)/1, $0x00
+DATA blocksEights02<>+4(SB)/1, $0x08
+DATA blocksEights02<>+5(SB)/1, $0x00
+DATA blocksEights02<>+6(SB)/1, $0x00
+DATA blocksEights02<>+7(SB)/1, $0x00
+DATA blocksEights02<>+8(SB)/1, $0x10
+DATA blocksEights02<>+9(SB)/1, $0x00
+DATA blocksEights02<>+10(SB)/1, $0x00
+DATA blocksEights02<>+11(SB)/1, $0x00
+DATA blocksEights02<>+12(SB)/1, $0x18
+DATA blocksEights02<>+13(SB)/1, $0x00
+DATA blocksEights02<>+14(SB)/1, $0x00
+DATA blocksEights02<>+15(SB)/1, $0x00
+DATA blocksEights02<>+16(SB)/1, $0x01
+DATA blocksEights02<>+17(SB)/1, $0x00
+DATA blocksEights02<>+18(SB)/1, $0x00
+DATA blocksEights02<>+19(SB)/1, $0x00
+DATA blocksEights02<>+20(SB)/1, $0x09
+DATA blocksEights02<>+21(SB)/1, $0x00
+DATA blocksEights02<>+22(SB)/1, $0x00
+DATA blocksEights02<>+23(SB)/1, $0x00
+DATA blocksEights02<>+24(SB)/1, $0x11
+DATA blocksEights02<>+25(SB)/1, $0x00
+DATA blocksEights02<>+26(SB)/1, $0x00
+DATA blocksEights02<>+27(SB)/1, $0x00
+DATA blocksEights02<>+28(SB)/1, $0x19
+DATA blocksEights02<>+29(SB)/1, $0x00
+DATA blocksEights02<>+30(SB)/1, $0x00
+DATA blocksEights02<>+31(SB)/1, $0x00
+DATA blocksEights02<>+32(SB)/1, $0x02
+DATA blocksEights02<>+33(SB)/1, $0x00
+DATA blocksEights02<>+34(SB)/1, $0x00
+DATA blocksEights02<>+35(SB)/1, $0x00
+DATA blocksEights02<>+36(SB)/1, $0x0a
+DATA blocksEights02<>+37(SB)/1, $0x00
+DATA blocksEights02<>+38(SB)/1, $0x00
+DATA blocksEights02<>+39(SB)/1, $0x00
+DATA blocksEights02<>+40(SB)/1, $0x12
+DATA blocksEights02<>+41(SB)/1, $0x00
+DATA blocksEights02<>+42(SB)/1, $0x00
+DATA blocksEights02<>+43(SB)/1, $0x00
+DATA blocksEights02<>+44(SB)/1, $0x1a
+DATA blocksEights02<>+45(SB)/1, $0x00
+DATA blocksEights02<>+46(SB)/1, $0x00
+DATA blocksEights02<>+47(SB)/1, $0x00
+DATA blocksEights02<>+48(SB)/1, $0x03
+DATA blocksEights02<>+49(SB)/1, $0x00
+DATA blocksEights02<>+50(SB)/1, $0x00
+DATA blocksEights02<>+51(SB)/1, $0x00
+DATA blocksEights02<>+52(SB)/1, $0x0b
+DATA blocksEights02<>+53(SB)/1, $0x00
+DATA blocksEights02<>+54(SB)/1, $0x00
+DATA blocksEights02<>+55(SB)/1, $0x00
+DATA blocksEights02<>+56(SB)/1, $0x13
+DATA blocksEights02<>+57(SB)/1, $0x00
+DATA blocksEights02<>+58(SB)/1, $0x00
+DATA blocksEights02<>+59(SB)/1, $0x00
+DATA blocksEights02<>+60(SB)/1, $0x1b
+DATA blocksEights02<>+61(SB)/1, $0x00
+DATA blocksEights02<>+62(SB)/1, $0x00
+DATA blocksEights02<>+63(SB)/1, $0x00
+GLOBL blocksEights02<>(SB), RODATA|NOPTR, $64
+
+DATA blocksEights12<>+0(SB)/1, $0x04
+DATA blocksEights12<>+1(SB)/1, $0x00
+DATA blocksEights12<>+2(SB)/1, $0x00
+DATA blocksEights12<>+3(SB)/1, $0x00
+DATA blocksEights12<>+4(SB)/1, $0x0c
+DATA blocksEights12<>+5(SB)/1, $0x00
+DATA blocksEights12<>+6(SB)/1, $0x00
+DATA blocksEights12<>+7(SB)/1, $0x00
+DATA blocksEights12<>+8(SB)/1, $0x14
+DATA blocksEights12<>+9(SB)/1, $0x00
+DATA blocksEights12<>+10(SB)/1, $0x00
+DATA blocksEights12<>+11(SB)/1, $0x00
+DATA blocksEights12<>+12(SB)/1, $0x1c
+DATA blocksEights12<>+13(SB)/1, $0x00
+DATA blocksEights12<>+14(SB)/1, $0x00
+DATA blocksEights12<>+15(SB)/1, $0x00
+DATA blocksEights12<>+16(SB)/1, $0x05
+DATA blocksEights12<>+17(SB)/1, $0x00
+DATA blocksEights12<>+18(SB)/1, $0x00
+DATA blocksEights12<>+19(SB)/1, $0x00
+DATA blocksEights12<>+20(SB)/1, $0x0d
+DATA blocksEights12<>+21(SB)/1, $0x00
+DATA blocksEights12<>+22(SB)/1, $0x00
+DATA blocksEights12<>+23(SB)/1, $0x00
+DATA blocksEights12<>+24(SB)/1, $0x15
+DATA blocksEights12<>+25(SB)/1, $0x00
+DATA blocksEights12<>+26(SB)/1, $0x00
+DATA blocksEights12<>+27(SB)/1, $0x00
+DATA blocksEights12<>+28(SB)/1, $0x1d
+DATA blocksEights12<>+29(SB)/1, $0x00
+DATA blocksEights12<>+30(SB)/1, $0x00
+DATA blocksEights12<>+31(SB)/1, $0x00
+DATA blocksEights12<>+32(SB)/1, $0x06
+DATA blocksEights12<>+33(SB)/1, $0x00
+DATA blocksEights12<>+34(SB)/1, $0x00
+DATA blocksEights12<>+35(SB)/1, $0x00
+DATA blocksEights12<>+36(SB)/1, $0x0e
+DATA blocksEights12<>+37(SB)/1, $0x00
+DATA blocksEights12<>+38(SB)/1, $0x00
+DATA blocksEights12<>+39(SB)/1, $0x00
+DATA blocksEights12<>+40(SB)/1, $0x16
+DATA blocksEights12<>+41(SB)/1, $0x00
+DATA blocksEights12<>+42(SB)/1, $0x00
+DATA blocksEights12<>+43(SB)/1, $0x00
+DATA blocksEights12<>+44(SB)/1, $0x1e
+DATA blocksEights12<>+45(SB)/1, $0x00
+DATA blocksEights12<>+46(SB)/1, $0x00
+DATA blocksEights12<>+47(SB)/1, $0x00
+DATA blocksEights12<>+48(SB)/1, $0x07
+DATA blocksEights12<>+49(SB)/1, $0x00
+DATA blocksEights12<>+50(SB)/1, $0x00
+DATA blocksEights12<>+51(SB)/1, $0x00
+DATA blocksEights12<>+52(SB)/1, $0x0f
+DATA blocksEights12<>+53(SB)/1, $0x00
+DATA blocksEights12<>+54(SB)/1, $0x00
+DATA blocksEights12<>+55(SB)/1, $0x00
+DATA blocksEights12<>+56(SB)/1, $0x17
+DATA blocksEights12<>+57(SB)/1, $0x00
+DATA blocksEights12<>+58(SB)/1, $0x00
+DATA blocksEights12<>+59(SB)/1, $0x00
+DATA blocksEights12<>+60(SB)/1, $0x1f
+DATA blocksEights12<>+61(SB)/1, $0x00
+DATA blocksEights12<>+62(SB)/1, $0x00
+DATA blocksEights12<>+63(SB)/1, $0x00
+GLOBL blocksEights12<>(SB), RODATA|NOPTR, $64
+
+DATA blocksAll02<>+0(SB)/1, $0x00
+DATA blocksAll02<>+1(SB)/1, $0x00
+DATA blocksAll02<>+2(SB)/1, $0x00
+DATA blocksAll02<>+3(SB)/1, $0x00
+DATA blocksAll02<>+4(SB)/1, $0x00
+DATA blocksAll02<>+5(SB)/1, $0x00
+DATA blocksAll02<>+6(SB)/1, $0x00
+DATA blocksAll02<>+7(SB)/1, $0x00
+DATA blocksAll02<>+8(SB)/1, $0x01
+DATA blocksAll02<>+9(SB)/1, $0x00
+DATA blocksAll02<>+10(SB)/1, $0x00
+DATA blocksAll02<>+11(SB)/1, $0x00
+DATA blocksAll02<>+12(SB)/1, $0x01
+DATA blocksAll02<>+13(SB)/1, $0x00
+DATA blocksAll02<>+14(SB)/1, $0x00
+DATA blocksAll02<>+15(SB)/1, $0x00
+DATA blocksAll02<>+16(SB)/1, $0x02
+DATA blocksAll02<>+17(SB)/1, $0x00
+DATA blocksAll02<>+18(SB)/1, $0x00
+DATA blocksAll02<>+19(SB)/1, $0x00
+DATA blocksAll02<>+20(SB)/1, $0x02
+DATA blocksAll02<>+21(SB)/1, $0x00
+DATA blocksAll02<>+22(SB)/1, $0x00
+DATA blocksAll02<>+23(SB)/1, $0x00
+DATA blocksAll02<>+24(SB)/1, $0x03
+DATA blocksAll02<>+25(SB)/1, $0x00
+DATA blocksAll02<>+26(SB)/1, $0x00
+DATA blocksAll02<>+27(SB)/1, $0x00
+DATA blocksAll02<>+28(SB)/1, $0x03
+DATA blocksAll02<>+29(SB)/1, $0x00
+DATA blocksAll02<>+30(SB)/1, $0x00
+DATA blocksAll02<>+31(SB)/1, $0x00
+DATA blocksAll02<>+32(SB)/1, $0x10
+DATA blocksAll02<>+33(SB)/1, $0x00
+DATA blocksAll02<>+34(SB)/1, $0x00
+DATA blocksAll02<>+35(SB)/1, $0x00
+DATA blocksAll02<>+36(SB)/1, $0x10
+DATA blocksAll02<>+37(SB)/1, $0x00
+DATA blocksAll02<>+38(SB)/1, $0x00
+DATA blocksAll02<>+39(SB)/1, $0x00
+DATA blocksAll02<>+40(SB)/1, $0x11
+DATA blocksAll02<>+41(SB)/1, $0x00
+DATA blocksAll02<>+42(SB)/1, $0x00
+DATA blocksAll02<>+43(SB)/1, $0x00
+DATA blocksAll02<>+44(SB)/1, $0x11
+DATA blocksAll02<>+45(SB)/1, $0x00
+DATA blocksAll02<>+46(SB)/1, $0x00
+DATA blocksAll02<>+47(SB)/1, $0x00
+DATA blocksAll02<>+48(SB)/1, $0x12
+DATA blocksAll02<>+49(SB)/1, $0x00
+DATA blocksAll02<>+50(SB)/1, $0x00
+DATA blocksAll02<>+51(SB)/1, $0x00
+DATA blocksAll02<>+52(SB)/1, $0x12
+DATA blocksAll02<>+53(SB)/1, $0x00
+DATA blocksAll02<>+54(SB)/1, $0x00
+DATA blocksAll02<>+55(SB)/1, $0x00
+DATA blocksAll02<>+56(SB)/1, $0x13
+DATA blocksAll02<>+57(SB)/1, $0x00
+DATA blocksAll02<>+58(SB)/1, $0x00
+DATA blocksAll02<>+59(SB)/1, $0x00
+DATA blocksAll02<>+60(SB)/1, $0x13
+DATA blocksAll02<>+61(SB)/1, $0x00
+DATA blocksAll02<>+62(SB)/1, $0x00
+DATA blocksAll02<>+63(SB)/1, $0x00
+GLOBL blocksAll02<>(SB), RODATA|NOPTR, $64
+
+DATA blocksAll12<>+0(SB)/1, $0x04
+DATA blocksAll12<>+1(SB)/1, $0x00
+DATA blocksAll12<>+2(SB)/1, $0x00
+DATA blocksAll12<>+3(SB)/1, $0x00
+DATA blocksAll12<>+4(SB)/1, $0x04
+DATA blocksAll12<>+5(SB)/1, $0x00
+DATA blocksAll12<>+6(SB)/1, $0x00
+DATA blocksAll12<>+7(SB)/1, $0x00
+DATA blocksAll12<>+8(SB)/1, $0x05
+DATA blocksAll12<>+9(SB)/1, $0x00
+DATA blocksAll12<>+10(SB)/1, $0x00
+DATA blocksAll12<>+11(SB)/1, $0x00
+DATA blocksAll12<>+12(SB)/1, $0x05
+DATA blocksAll12<>+13(SB)/1, $0x00
+DATA blocksAll12<>+14(SB)/1, $0x00
+DATA blocksAll12<>+15(SB)/1, $0x00
+DATA blocksAll12<>+16(SB)/1, $0x06
+DATA blocksAll12<>+17(SB)/1, $0x00
+DATA blocksAll12<>+18(SB)/1, $0x00
+DATA blocksAll12<>+19(SB)/1, $0x00
+DATA blocksAll12<>+20(SB)/1, $0x06
+DATA blocksAll12<>+21(SB)/1, $0x00
+DATA blocksAll12<>+22(SB)/1, $0x00
+DATA blocksAll12<>+23(SB)/1, $0x00
+DATA blocksAll12<>+24(SB)/1, $0x07
+DATA blocksAll12<>+25(SB)/1, $0x00
+DATA blocksAll12<>+26(SB)/1, $0x00
+DATA blocksAll12<>+27(SB)/1, $0x00
+DATA blocksAll12<>+28(SB)/1, $0x07
+DATA blocksAll12<>+29(SB)/1, $0x00
+DATA blocksAll12<>+30(SB)/1, $0x00
+DATA blocksAll12<>+31(SB)/1, $0x00
+DATA blocksAll12<>+32(SB)/1, $0x14
+DATA blocksAll12<>+33(SB)/1, $0x00
+DATA blocksAll12<>+34(SB)/1, $0x00
+DATA blocksAll12<>+35(SB)/1, $0x00
+DATA blocksAll12<>+36(SB)/1, $0x14
+DATA blocksAll12<>+37(SB)/1, $0x00
+DATA blocksAll12<>+38(SB)/1, $0x00
+DATA blocksAll12<>+39(SB)/1, $0x00
+DATA blocksAll12<>+40(SB)/1, $0x15
+DATA blocksAll12<>+41(SB)/1, $0x00
+DATA blocksAll12<>+42(SB)/1, $0x00
+DATA blocksAll12<>+43(SB)/1, $0x00
+DATA blocksAll12<>+44(SB)/1, $0x15
+DATA blocksAll12<>+45(SB)/1, $0x00
+DATA blocksAll12<>+46(SB)/1, $0x00
+DATA blocksAll12<>+47(SB)/1, $0x00
+DATA blocksAll12<>+48(SB)/1, $0x16
+DATA blocksAll12<>+49(SB)/1, $0x00
+DATA blocksAll12<>+50(SB)/1, $0x00
+DATA blocksAll12<>+51(SB)/1, $0x00
+DATA blocksAll12<>+52(SB)/1, $0x16
+DATA blocksAll12<>+53(SB)/1, $0x00
+DATA blocksAll12<>+54(SB)/1, $0x00
+DATA blocksAll12<>+55(SB)/1, $0x00
+DATA blocksAll12<>+56(SB)/1, $0x17
+DATA blocksAll12<>+57(SB)/1, $0x00
+DATA blocksAll12<>+58(SB)/1, $0x00
+DATA blocksAll12<>+59(SB)/1, $0x00
+DATA blocksAll12<>+60(SB)/1, $0x17
+DATA blocksAll12<>+61(SB)/1, $0x00
+DATA blocksAll12<>+62(SB)/1, $0x00
+DATA blocksAll12<>+63(SB)/1, $0x00
+GLOBL blocksAll12<>(SB), RODATA|NOPTR, $64
+
+DATA blocksAll22<>+0(SB)/1, $0x08
+DATA blocksAll22<>+1(SB)/1, $0x00
+DATA blocksAll22<>+2(SB)/1, $0x00
+DATA blocksAll22<>+3(SB)/1, $0x00
+DATA blocksAll22<>+4(SB)/1, $0x08
+DATA blocksAll22<>+5(SB)/1, $0x00
+DATA blocksAll22<>+6(SB)/1, $0x00
+DATA blocksAll22<>+7(SB)/1, $0x00
+DATA blocksAll22<>+8(SB)/1, $0x09
+DATA blocksAll22<>+9(SB)/1, $0x00
+DATA blocksAll22<>+10(SB)/1, $0x00
+DATA blocksAll22<>+11(SB)/1, $0x00
+DATA blocksAll22<>+12(SB)/1, $0x09
+DATA blocksAll22<>+13(SB)/1, $0x00
+DATA blocksAll22<>+14(SB)/1, $0x00
+DATA blocksAll22<>+15(SB)/1, $0x00
+DATA blocksAll22<>+16(SB)/1, $0x0a
+DATA blocksAll22<>+17(SB)/1, $0x00
+DATA blocksAll22<>+18(SB)/1, $0x00
+DATA blocksAll22<>+19(SB)/1, $0x00
+DATA blocksAll22<>+20(SB)/1, $0x0a
+DATA blocksAll22<>+21(SB)/1, $0x00
+DATA blocksAll22<>+22(SB)/1, $0x00
+DATA blocksAll22<>+23(SB)/1, $0x00
+DATA blocksAll22<>+24(SB)/1, $0x0b
+DATA blocksAll22<>+25(SB)/1, $0x00
+DATA blocksAll22<>+26(SB)/1, $0x00
+DATA blocksAll22<>+27(SB)/1, $0x00
+DATA blocksAll22<>+28(SB)/1, $0x0b
+DATA blocksAll22<>+29(SB)/1, $0x00
+DATA blocksAll22<>+30(SB)/1, $0x00
+DATA blocksAll22<>+31(SB)/1, $0x00
+DATA blocksAll22<>+32(SB)/1, $0x18
+DATA blocksAll22<>+33(SB)/1, $0x00
+DATA blocksAll22<>+34(SB)/1, $0x00
+DATA blocksAll22<>+35(SB)/1, $0x00
+DATA blocksAll22<>+36(SB)/1, $0x18
+DATA blocksAll22<>+37(SB)/1, $0x00
+DATA blocksAll22<>+38(SB)/1, $0x00
+DATA blocksAll22<>+39(SB)/1, $0x00
+DATA blocksAll22<>+40(SB)/1, $0x19
+DATA blocksAll22<>+41(SB)/1, $0x00
+DATA blocksAll22<>+42(SB)/1, $0x00
+DATA blocksAll22<>+43(SB)/1, $0x00
+DATA blocksAll22<>+44(SB)/1, $0x19
+DATA blocksAll22<>+45(SB)/1, $0x00
+DATA blocksAll22<>+46(SB)/1, $0x00
+DATA blocksAll22<>+47(SB)/1, $0x00
+DATA blocksAll22<>+48(SB)/1, $0x1a
+DATA blocksAll22<>+49(SB)/1, $0x00
+DATA blocksAll22<>+50(SB)/1, $0x00
+DATA blocksAll22<>+51(SB)/1, $0x00
+DATA blocksAll22<>+52(SB)/1, $0x1a
+DATA blocksAll22<>+53(SB)/1, $0x00
+DATA blocksAll22<>+54(SB)/1, $0x00
+DATA blocksAll22<>+55(SB)/1, $0x00
+DATA blocksAll22<>+56(SB)/1, $0x1b
+DATA blocksAll22<>+57(SB)/1, $0x00
+DATA blocksAll22<>+58(SB)/1, $0x00
+DATA blocksAll22<>+59(SB)/1, $0x00
+DATA blocksAll22<>+60(SB)/1, $0x1b
+DATA blocksAll22<>+61(SB)/1, $0x00
+DATA blocksAll22<>+62(SB)/1, $0x00
+DATA blocksAll22<>+63(SB)/1, $0x00
+GLOBL blocksAll22<>(SB), RODATA|NOPTR, $64
+
+DATA blocksAll32<>+0(SB)/1, $0x0c
+DATA blocksAll32<>+1(SB)/1, $0x00
+DATA blocksAll32<>+2(SB)/1, $0x00
+DATA blocksAll32<>+3(SB)/1, $0x00
+DATA blocksAll32<>+4(SB)/1, $0x0c
+DATA blocksAll32<>+5(SB)/1, $0x00
+DATA blocksAll32<>+6(SB)/1, $0x00
+DATA blocksAll32<>+7(SB)/1, $0x00
+DATA blocksAll32<>+8(SB)/1, $0x0d
+DATA blocksAll32<>+9(SB)/1, $0x00
+DATA blocksAll32<>+10(SB)/1, $0x00
+DATA blocksAll32<>+11(SB)/1, $0x00
+DATA blocksAll32<>+12(SB)/1, $0x0d
+DATA blocksAll32<>+13(SB)/1, $0x00
+DATA blocksAll32<>+14(SB)/1, $0x00
+DATA blocksAll32<>+15(SB)/1, $0x00
+DATA blocksAll32<>+16(SB)/1, $0x0e
+DATA blocksAll32<>+17(SB)/1, $0x00
+DATA blocksAll32<>+18(SB)/1, $0x00
+DATA blocksAll32<>+19(SB)/1, $0x00
+DATA blocksAll32<>+20(SB)/1, $0x0e
+DATA blocksAll32<>+21(SB)/1, $0x00
+DATA blocksAll32<>+22(SB)/1, $0x00
+DATA blocksAll32<>+23(SB)/1, $0x00
+DATA blocksAll32<>+24(SB)/1, $0x0f
+DATA blocksAll32<>+25(SB)/1, $0x00
+DATA blocksAll32<>+26(SB)/1, $0x00
+DATA blocksAll32<>+27(SB)/1, $0x00
+DATA blocksAll32<>+28(SB)/1, $0x0f
+DATA blocksAll32<>+29(SB)/1, $0x00
+DATA blocksAll32<>+30(SB)/1, $0x00
+DATA blocksAll32<>+31(SB)/1, $0x00
+DATA blocksAll32<>+32(SB)/1, $0x1c
+DATA blocksAll32<>+33(SB)/1, $0x00
+DATA blocksAll32<>+34(SB)/1, $0x00
+DATA blocksAll32<>+35(SB)/1, $0x00
+DATA blocksAll32<>+36(SB)/1, $0x1c
+DATA blocksAll32<>+37(SB)/1, $0x00
+DATA blocksAll32<>+38(SB)/1, $0x00
+DATA blocksAll32<>+39(SB)/1, $0x00
+DATA blocksAll32<>+40(SB)/1, $0x1d
+DATA blocksAll32<>+41(SB)/1, $0x00
+DATA blocksAll32<>+42(SB)/1, $0x00
+DATA blocksAll32<>+43(SB)/1, $0x00
+DATA blocksAll32<>+44(SB)/1, $0x1d
+DATA blocksAll32<>+45(SB)/1, $0x00
+DATA blocksAll32<>+46(SB)/1, $0x00
+DATA blocksAll32<>+47(SB)/1, $0x00
+DATA blocksAll32<>+48(SB)/1, $0x1e
+DATA blocksAll32<>+49(SB)/1, $0x00
+DATA blocksAll32<>+50(SB)/1, $0x00
+DATA blocksAll32<>+51(SB)/1, $0x00
+DATA blocksAll32<>+52(SB)/1, $0x1e
+DATA blocksAll32<>+53(SB)/1, $0x00
+DATA blocksAll32<>+54(SB)/1, $0x00
+DATA blocksAll32<>+55(SB)/1, $0x00
+DATA blocksAll32<>+56(SB)/1, $0x1f
+DATA blocksAll32<>+57(SB)/1, $0x00
+DATA blocksAll32<>+58(SB)/1, $0x00
+DATA blocksAll32<>+59(SB)/1, $0x00
+DATA blocksAll32<>+60(SB)/1, $0x1f
+DATA blocksAll32<>+61(SB)/1, $0x00
+DATA blocksAll32<>+62(SB)/1, $0x00
+DATA blocksAll32<>+63(SB)/1, $0x00
+GLOBL blocksAll32<>(SB), RODATA|NOPTR, $64
+
+DATA blocksNibbles<>+0(SB)/1, $0x00
+DATA blocksNibbles<>+1(SB)/1, $0x00
+DATA blocksNibbles<>+2(SB)/1, $0x00
+DATA blocksNibbles<>+3(SB)/1, $0x00
+DATA blocksNibbles<>+4(SB)/1, $0x04
+DATA blocksNibbles<>+5(SB)/1, $0x00
+DATA blocksNibbles<>+6(SB)/1, $0x00
+DATA blocksNibbles<>+7(SB)/1, $0x00
+DATA blocksNibbles<>+8(SB)/1, $0x00
+DATA blocksNibbles<>+9(SB)/1, $0x00
+DATA blocksNibbles<>+10(SB)/1, $0x00
+DATA blocksNibbles<>+11(SB)/1, $0x00
+DATA blocksNibbles<>+12(SB)/1, $0x04
+DATA blocksNibbles<>+13(SB)/1, $0x00
+DATA blocksNibbles<>+14(SB)/1, $0x00
+DATA blocksNibbles<>+15(SB)/1, $0x00
+DATA blocksNibbles<>+16(SB)/1, $0x00
+DATA blocksNibbles<>+17(SB)/1, $0x00
+DATA blocksNibbles<>+18(SB)/1, $0x00
+DATA blocksNibbles<>+19(SB)/1, $0x00
+DATA blocksNibbles<>+20(SB)/1, $0x04
+DATA blocksNibbles<>+21(SB)/1, $0x00
+DATA blocksNibbles<>+22(SB)/1, $0x00
+DATA blocksNibbles<>+23(SB)/1, $0x00
+DATA blocksNibbles<>+24(SB)/1, $0x00
+DATA blocksNibbles<>+25(SB)/1, $0x00
+DATA blocksNibbles<>+26(SB)/1, $0x00
+DATA blocksNibbles<>+27(SB)/1, $0x00
+DATA blocksNibbles<>+28(SB)/1, $0x04
+DATA blocksNibbles<>+29(SB)/1, $0x00
+DATA blocksNibbles<>+30(SB)/1, $0x00
+DATA blocksNibbles<>+31(SB)/1, $0x00
+DATA blocksNibbles<>+32(SB)/1, $0x00
+DATA blocksNibbles<>+33(SB)/1, $0x00
+DATA blocksNibbles<>+34(SB)/1, $0x00
+DATA blocksNibbles<>+35(SB)/1, $0x00
+DATA blocksNibbles<>+36(SB)/1, $0x04
+DATA blocksNibbles<>+37(SB)/1, $0x00
+DATA blocksNibbles<>+38(SB)/1, $0x00
+DATA blocksNibbles<>+39(SB)/1, $0x00
+DATA blocksNibbles<>+40(SB)/1, $0x00
+DATA blocksNibbles<>+41(SB)/1, $0x00
+DATA blocksNibbles<>+42(SB)/1, $0x00
+DATA blocksNibbles<>+43(SB)/1, $0x00
+DATA blocksNibbles<>+44(SB)/1, $0x04
+DATA blocksNibbles<>+45(SB)/1, $0x00
+DATA blocksNibbles<>+46(SB)/1, $0x00
+DATA blocksNibbles<>+47(SB)/1, $0x00
+DATA blocksNibbles<>+48(SB)/1, $0x00
+DATA blocksNibbles<>+49(SB)/1, $0x00
+DATA blocksNibbles<>+50(SB)/1, $0x00
+DATA blocksNibbles<>+51(SB)/1, $0x00
+DATA blocksNibbles<>+52(SB)/1, $0x04
+DATA blocksNibbles<>+53(SB)/1, $0x00
+DATA blocksNibbles<>+54(SB)/1, $0x00
+DATA blocksNibbles<>+55(SB)/1, $0x00
+DATA blocksNibbles<>+56(SB)/1, $0x00
+DATA blocksNibbles<>+57(SB)/1, $0x00
+DATA blocksNibbles<>+58(SB)/1, $0x00
+DATA blocksNibbles<>+59(SB)/1, $0x00
+DATA blocksNibbles<>+60(SB)/1, $0x04
+DATA blocksNibbles<>+61(SB)/1, $0x00
+DATA blocksNibbles<>+62(SB)/1, $0x00
+DATA blocksNibbles<>+63(SB)/1, $0x00
+GLOBL blocksNibbles<>(SB), RODATA|NOPTR, $64
+
 // func products32x1VNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int, weights int, apart int, rest int)
 // Requires: AVX, AVX512F, AVX512VNNI
 TEXT ·products32x1VNNI(SB), NOSPLIT, $0-104

@@ -352,6 +352,16 @@ func lanesAVX2(to *int8, q *int8, n int)
 //go:noescape
 func lanesStoredAVX2(to *int8, q *int8, n int, flip byte)
 
+// lanesNibblesAVX512 puts n ≥ 1 times 512 integers into lanes.
+//
+//go:noescape
+func lanesNibblesAVX512(to *int8, from *byte, n int)
+
+// lanesQ4KAVX512 puts n ≥ 1 times 512 integers into lanes.
+//
+//go:noescape
+func lanesQ4KAVX512(to *int8, from *byte, n int)
+
 // products32x1VNNI multiplies n chunks of 512 integers in lanes of rows of weights, and groups after them, with 1 rows of x; see products.
 //
 //go:noescape

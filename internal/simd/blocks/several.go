@@ -17,7 +17,7 @@ func (m *room) prepare(u *unpacked, lo, n int) {
 	groups, end := n/m.width, (n+chunk-1)/chunk*chunk/m.width
 	clear(u.a[groups:end])
 	clear(u.b[groups:end])
-	m.intoLanes(u, m.integers(lo, n))
+	m.intoLanes(u, lo, n)
 }
 
 // products sets the room's sums to those of rows that are prepared, at most Held, with rows of x from first on, at most Most: less what

@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/wavelane/wavelane/internal/simd/kernels"
+	"github.com/wavelane/wavelane/quant"
 )
 
 // inLanes says whether integers are in lanes where several rows of x are multiplied.
@@ -13,14 +14,19 @@ func inLanes() bool { return avx2() }
 // longer than they do otherwise.
 const mostRest = 6
 
-// intoLanes transposes integers of the row.
-func (m *room) intoLanes(u *unpacked, q []int8) {
+// intoLanes transposes n integers of the row from lo on.
+func (m *room) intoLanes(u *unpacked, lo, n int) {
+	done := m.nibblesIntoLanes(u, lo, n/chunk)
+	if done == n {
+		return
+	}
+	to, q := u.q[done:], m.integers(lo+done, n-done)
 	flip := byte(0)
 	if m.quants == nil && bytewise() {
 		flip = 0x80
 	}
 	if whole, rest := split(len(q)); rest > 0 {
-		to := u.q[whole*chunk:][:32*rest]
+		to := to[whole*chunk:][:32*rest]
 		copy(to, q[whole*chunk:])
 		if flip != 0 {
 			for i := 0; i < len(to); i += 8 {
@@ -33,17 +39,34 @@ func (m *room) intoLanes(u *unpacked, q []int8) {
 		return
 	}
 	if m.quants != nil {
-		lanesAVX2(&u.q[0], &q[0], (len(q)+255)/256) // after them is memory of the room
+		lanesAVX2(&to[0], &q[0], (len(q)+255)/256) // after them is memory of the room
 		return
 	}
 	whole := len(q) &^ 255
 	if whole > 0 {
-		lanesStoredAVX2(&u.q[0], &q[0], whole/256, flip)
+		lanesStoredAVX2(&to[0], &q[0], whole/256, flip)
 	}
 	if whole < len(q) {
 		copy(m.q[:256], q[whole:])
-		lanesStoredAVX2(&u.q[whole/chunk*chunk+whole%chunk/8], &m.q[0], 1, flip)
+		lanesStoredAVX2(&to[whole/chunk*chunk+whole%chunk/8], &m.q[0], 1, flip)
 	}
+}
+
+// nibblesIntoLanes unpacks chunks right into lanes, and returns of how many integers.
+func (m *room) nibblesIntoLanes(u *unpacked, lo, chunks int) int {
+	if chunks == 0 || kernels.Active() != kernels.AVX512 {
+		return 0
+	}
+	from := &m.planes[0][m.size[0]*(lo/m.block):][0]
+	switch m.Type {
+	case quant.Q4_0, quant.Q4_1:
+		lanesNibblesAVX512(&u.q[0], from, chunks)
+	case quant.Q4_K:
+		lanesQ4KAVX512(&u.q[0], from, chunks)
+	default:
+		return 0
+	}
+	return chunk * chunks
 }
 
 // Functions for 1, 2, 4 and 8 rows.

@@ -6,8 +6,9 @@ func inLanes() bool { return neon() }
 // mostRest is the most groups of 32 after the last chunk that are not put into lanes.
 const mostRest = 0
 
-// intoLanes transposes integers of the row.
-func (m *room) intoLanes(u *unpacked, q []int8) {
+// intoLanes transposes n integers of the row from lo on.
+func (m *room) intoLanes(u *unpacked, lo, n int) {
+	q := m.integers(lo, n)
 	for at := 0; at < len(q); at += chunk {
 		q, whole := q[at:min(at+chunk, len(q))], 0
 		if whole = len(q) / 128; whole > 0 {

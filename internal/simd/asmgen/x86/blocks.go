@@ -44,6 +44,8 @@ func blocksFiles() (map[string][]byte, error) {
 	b.expand(16)
 	b.lanes(false)
 	b.lanes(true)
+	b.nibbleLanes("Nibbles", 1, 0, 128)
+	b.nibbleLanes("Q4K", 2, 16, 144)
 	for _, rows := range []int{1, 2, 4, 8} {
 		b.products("products32", 32, rows, bytesVNNI)
 		b.products("products16", 16, rows, bytesVNNI)

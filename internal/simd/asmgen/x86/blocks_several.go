@@ -62,6 +62,70 @@ func (b *blocks) lanes(stored bool) {
 	b.end()
 }
 
+// nibbleLanes unpacks chunks of 512 values of four bits right into lanes. A chunk is four vectors of 16 dwords, a dword of which has values
+// of so many groups: 1, whose upper nibbles are half of the group later, or 2. Permutations make vectors of dwords that lie alike in
+// their groups, of eight groups each and then of all 16, with a dword in the lane of each of its groups. Of 512 values of two groups it
+// takes 12 of them on one port and 16 other operations, where to store integers and transpose them takes some 120.
+func (b *blocks) nibbleLanes(name string, groups, header, block int) {
+	p := b.begin("lanes"+name+"AVX512", "func(to *int8, from *byte, n int)", "puts n ≥ 1 times 512 integers into lanes.", "to", "from", "n")
+	to, from, n := p[0], p[1], p[2]
+	eight, each := 8/groups, 2*groups // dwords of eight groups that lie alike, of which a vector has so many kinds
+	index := func(name string, i func(i int) byte) reg.VecVirtual {
+		v := b.c.ZMM()
+		b.c.VMOVDQU32(b.words(fmt.Sprintf("blocks%s%d", name, groups), i), v)
+		return v
+	}
+	chosen := func(index, low, high reg.VecVirtual) reg.VecVirtual {
+		v := b.c.ZMM()
+		b.c.VMOVDQA32(index, v)
+		b.c.VPERMI2D(high, low, v)
+		return v
+	}
+	var first, second []reg.VecVirtual
+	for j := range 2 {
+		first = append(first, index(fmt.Sprintf("Eights%d", j), func(i int) byte {
+			q := i % eight
+			return byte(q/(eight/2)*16 + q%(eight/2)*4*groups + i/eight + j*each)
+		}))
+	}
+	for d := range each {
+		second = append(second, index(fmt.Sprintf("All%d", d), func(i int) byte { return byte(i/8*16 + i%8/groups + d*eight) }))
+	}
+	mask, shifts := b.c.ZMM(), b.c.ZMM()
+	b.c.VPBROADCASTB(b.table("blocksBytes0f", 15), mask)
+	if groups == 2 {
+		b.c.VMOVDQU32(b.words("blocksNibbles", func(i int) byte { return byte(i % 2 * 4) }), shifts)
+	}
+	b.c.Label("chunk")
+	var v [4]reg.VecVirtual
+	for i := range v {
+		v[i] = b.c.ZMM()
+		b.c.VMOVDQU32(at(from, header+block*(i/2)+64*(i%2)), v[i])
+	}
+	b.prefetch(from, 2*block)
+	for j, f := range first {
+		low, high := chosen(f, v[0], v[1]), chosen(f, v[2], v[3])
+		for k, s := range second {
+			w := chosen(s, low, high)
+			upper := b.c.ZMM()
+			if groups == 1 {
+				b.c.VPSRLD(operand.U8(4), w, upper)
+				b.c.VPANDD(mask, upper, upper)
+				b.c.VMOVDQU32(upper, at(to, 64*(j*each+k+4)))
+			} else {
+				b.c.VPSRLVD(shifts, w, w)
+			}
+			b.c.VPANDD(mask, w, w)
+			b.c.VMOVDQU32(w, at(to, 64*(j*each+k)))
+		}
+	}
+	b.c.ADDQ(operand.U32(2*block), from)
+	b.c.ADDQ(operand.U32(512), to)
+	b.c.DECQ(n)
+	b.c.JNE(operand.LabelRef("chunk"))
+	b.end()
+}
+
 // several is a function that multiplies several rows of x.
 type several struct {
 	*blocks

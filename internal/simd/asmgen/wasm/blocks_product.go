@@ -122,6 +122,8 @@ func (p *product) together() {
 					}
 					p.get(p.second)
 					p.loadBytes(vLoad32Splat, 0)
+					p.vector([4]uint32{0x10001, 0x100010, 0x10001, 0x100010})
+					p.simd(i16x8Mul)
 					p.set(p.word)
 				}
 				p.group(0, 16*j, sum)
@@ -325,17 +327,21 @@ func (p *product) integers8(group int) {
 			p.simd(vOr)
 		}
 	}
-	if p.fifths {
-		bits := func() { p.vector([4]uint32{0x08040201, 0x80402010, 0x08040201, 0x80402010}) }
-		first, second := uint32(0x02020202*group), uint32(0x02020202*group+0x01010101)
+	if p.fifths { // bytes of the word with the bits of the lanes, which are 16 or greater
+		var from [4]uint32
+		for i := range 16 {
+			byte := 2*group + i/8
+			if i%8 < 4 {
+				byte += 4 // times 16
+			}
+			from[i/4] |= uint32(byte) << (i % 4 * 8)
+		}
 		p.get(p.word)
-		p.vector([4]uint32{first, first, second, second})
+		p.vector(from)
 		p.simd(i8x16RelaxedSwizzle)
-		bits()
+		p.vector([4]uint32{0x80402010, 0x80402010, 0x80402010, 0x80402010})
 		p.simd(vAnd)
-		bits()
-		p.simd(i8x16Eq)
 		p.splat(0x10101010)
-		p.simd(vAnd, vOr)
+		p.simd(i8x16MinU, vOr)
 	}
 }

@@ -101,6 +101,7 @@ const (
 	f32x4Trunc       = 0x69
 	f32x4Nearest     = 0x6a
 	i8x16Sub         = 0x71
+	i8x16MinU        = 0x77
 	i8x16MaxS        = 0x78
 	i16x8ExtendLow   = 0x87
 	i16x8ExtendHigh  = 0x88
@@ -110,6 +111,7 @@ const (
 	i16x8ShrS        = 0x8c
 	i16x8ShrU        = 0x8d
 	i16x8Sub         = 0x91
+	i16x8Mul         = 0x95
 	i32x4ExtendLow   = 0xa7
 	i32x4ExtendHigh  = 0xa8
 	i32x4Shl         = 0xab

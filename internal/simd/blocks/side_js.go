@@ -32,7 +32,7 @@ type sideCall struct {
 	offset uint32    // what integers stand above zero
 	factor float32   // of the minima: offset, or one where there are minima
 	bytes  uint32    // 1 if a single row of x has 8 bits, for the functions that relaxed SIMD adds
-	_      [3]uint32 // the module's, the last is unused
+	_      [3]uint32 // the module's
 	base   [2]uint32 // of the planes but the first in a row
 	size   [3]uint32 // of a block in the planes
 

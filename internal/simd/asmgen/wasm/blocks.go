@@ -9,44 +9,45 @@ package wasm
 // A call's operands and scratch memory are a structure whose address is the first pointer of the mailbox: blocks/side_js.go
 // declares it and says what the fields are. These are the fields' offsets.
 const (
-	callY       = 0
-	callData    = 8
-	callX       = 16
-	callWide    = 24 // eight pointers each
-	callScale   = callWide + 8*callRows
-	callSum     = callScale + 8*callRows
-	callFormat  = callSum + 8*callRows
-	callBlock   = callFormat + 4
-	callGroups  = callFormat + 8
-	callRow     = callFormat + 12
-	callLo      = callFormat + 16
-	callHi      = callFormat + 20
-	callAt      = callFormat + 24
-	callBlocks  = callFormat + 28
-	callPiece   = callFormat + 32
-	callM       = callFormat + 36
-	callLDY     = callFormat + 40
-	callStride  = callFormat + 44
-	callLeast   = callFormat + 48
-	callOffset  = callFormat + 52
-	callFactor  = callFormat + 56
-	callBytes   = callFormat + 60
-	callTile    = callFormat + 64 // rows of weights at a time
-	callStep    = callFormat + 68 // bytes from one of them to the next
-	callBase    = callFormat + 76 // of planes 1 and 2
-	callSize    = callBase + 8    // of planes 0, 1 and 2
-	callTotals  = callSize + 12
-	callParts   = callTotals + 8*callRows
-	callMinima  = callParts + 4*tileRows
-	callSettled = callMinima + 4*tileRows
-	callLanes   = callSettled + 16
-	callA       = callLanes + 16*tileRows
-	callB       = callA + 4*(callPieceLen/16+4)
-	callS       = callB + 4*(callPieceLen/16+4)
-	callZeros   = callS + tileRows*scalesLen
-	callQ       = callZeros + 4*callPieceLen/16
-	callValues  = callQ + 2*callPieceLen
-	callEnd     = callValues + 4*callPieceLen
+	callY        = 0
+	callData     = 8
+	callX        = 16
+	callWide     = 24 // eight pointers each
+	callScale    = callWide + 8*callRows
+	callSum      = callScale + 8*callRows
+	callFormat   = callSum + 8*callRows
+	callBlock    = callFormat + 4
+	callGroups   = callFormat + 8
+	callRow      = callFormat + 12
+	callLo       = callFormat + 16
+	callHi       = callFormat + 20
+	callAt       = callFormat + 24
+	callBlocks   = callFormat + 28
+	callPiece    = callFormat + 32
+	callM        = callFormat + 36
+	callLDY      = callFormat + 40
+	callStride   = callFormat + 44
+	callLeast    = callFormat + 48
+	callOffset   = callFormat + 52
+	callFactor   = callFormat + 56
+	callBytes    = callFormat + 60
+	callTile     = callFormat + 64 // rows of weights at a time
+	callStep     = callFormat + 68 // bytes from one of them to the next
+	callInfinite = callFormat + 72 // not 0 if scales of them are Inf or NaN
+	callBase     = callFormat + 76 // of planes 1 and 2
+	callSize     = callBase + 8    // of planes 0, 1 and 2
+	callTotals   = callSize + 12
+	callParts    = callTotals + 8*callRows
+	callMinima   = callParts + 4*tileRows
+	callSettled  = callMinima + 4*tileRows
+	callLanes    = callSettled + 16
+	callA        = callLanes + 16*tileRows
+	callB        = callA + 4*(callPieceLen/16+4)
+	callS        = callB + 4*(callPieceLen/16+4)
+	callZeros    = callS + tileRows*scalesLen
+	callQ        = callZeros + 4*callPieceLen/16
+	callValues   = callQ + 2*callPieceLen
+	callEnd      = callValues + 4*callPieceLen
 
 	callRows     = 8    // of activations
 	callPieceLen = 2048 // values of a piece
@@ -249,21 +250,26 @@ func columnsFunction(table int) function {
 }
 
 // oneRowFunction multiplies rows of weights, some at a time, with a row of x that is rounded to 8 bits. Those that it multiplies together
-// are a share of all rows apart: each is a stream of memory that goes on in the next, and is read ahead even if rows are short.
-func oneRowFunction() function {
+// are a share of all rows apart: each is a stream of memory that goes on in the next, and is read ahead even if rows are short. Those with
+// scales that are Inf or NaN are left to multiply, which is for several rows of x.
+func oneRowFunction(multiply int) function {
 	b := blocksOperation()
-	r, blocks := b.let(member(callLo)), b.let(member(callBlocks))
+	r, hi, blocks := b.let(member(callLo)), b.let(member(callHi)), b.let(member(callBlocks))
 	row, y := b.let(member(callData), r, member(callRow), times, plus), b.let(member(callY), r, 4, times, plus)
-	share := b.let(member(callHi), r, minus, tileRows-1, plus, tileRows, ins(opI32DivU))
+	share := b.let(hi, r, minus, tileRows-1, plus, tileRows, ins(opI32DivU))
 	b.eval(b.c, share, member(callRow), times)
 	b.memory(opI32Store, callStep)
 	end := b.let(r, share, plus)
 	kind := b.let(kindProduct, member(callBytes), kindBytes-kindProduct, times, plus)
 	totals, part := b.vectors(2), b.local(v128)
 	b.upTo(r, end, func() {
-		tile := b.lesser(tileRows, member(callHi), r, minus, share, plus, 1, minus, share, ins(opI32DivU))
-		b.eval(b.c, tile)
-		b.memory(opI32Store, callTile)
+		tile := b.lesser(tileRows, hi, r, minus, share, plus, 1, minus, share, ins(opI32DivU))
+		store := func(field int, items ...any) {
+			b.eval(append([]any{b.c}, items...)...)
+			b.memory(opI32Store, field)
+		}
+		store(callTile, tile)
+		store(callInfinite, 0)
 		for _, total := range totals {
 			b.splat(0)
 			b.set(total)
@@ -300,6 +306,17 @@ func oneRowFunction() function {
 			b.laneMemory(vStore32Lane, 0, j+1)
 			b.end()
 		}
+		b.eval(member(callInfinite))
+		b.open(opIf)
+		one := b.let(r)
+		b.upTo(one, hi, func() {
+			store(callLo, one)
+			store(callHi, one, 1, plus)
+			b.call(multiply)
+			b.op(opDrop)
+			b.assign(one, one, share, plus)
+		})
+		b.end()
 		b.assign(row, row, member(callRow), plus)
 		b.add(y, 4)
 		b.add(r, 1)

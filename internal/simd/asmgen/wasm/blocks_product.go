@@ -51,7 +51,7 @@ func (p *product) together() {
 		p.set(row)
 		rows = append(rows, row)
 	}
-	sums, left := p.vectors(tileRows), p.local(i32)
+	sums, most, left := p.vectors(tileRows), p.zero(v128), p.local(i32)
 	of := func(j int, plane local) local {
 		if j == 0 {
 			return plane
@@ -82,7 +82,7 @@ func (p *product) together() {
 		}
 		for j := range tileRows {
 			p.scope(func() {
-				p.scales(&scaler{blocks: p.blocks, third: of(j, third), take: func(v local, at, _ int) {
+				p.scales(&scaler{blocks: p.blocks, third: of(j, third), most: most, take: func(v local, at, _ int) {
 					if at < callB {
 						p.get(p.c, v, x)
 						p.simd(f32x4Mul)
@@ -143,6 +143,13 @@ func (p *product) together() {
 	p.get(blocksN)
 	p.branch(opBrIf, outer)
 	p.end()
+	p.get(most)
+	p.splat(infinite - 1)
+	p.simd(i32x4GtS, vAnyTrue)
+	p.open(opIf)
+	p.eval(p.c, 1)
+	p.memory(opI32Store, callInfinite)
+	p.end()
 	if p.raised {
 		for _, sum := range sums {
 			p.get(sum)
@@ -174,7 +181,7 @@ func (p *product) inTurns() {
 		p.splat(0)
 		p.set(sums[1])
 		p.scope(func() {
-			p.scales(&scaler{p.blocks, first, second, third, func(v local, at, _ int) {
+			p.scales(&scaler{blocks: p.blocks, first: first, second: second, third: third, take: func(v local, at, _ int) {
 				if at < callB {
 					p.get(p.c, v, p.xScale)
 					p.vmemory(vLoad, at-callA)

@@ -5,13 +5,14 @@ type scaler struct {
 	*blocks
 	first, second, third local                        // planes
 	take                 func(v local, at, count int) // code for scales in a vector, 4 or 1 of them, or minima: from callB on
+	most                 local                        // what they have most of in bits, if not 0: see finite
 }
 
 // scalesFunction writes the scales of n blocks to callA, and minima to callB: typeBlocks.
 func scalesFunction(l *layout) function {
 	b := &blocks{&assembler{params: 6}, blocksCall}
 	to := b.let(b.c)
-	s := &scaler{b, blocksFirst, blocksSecond, blocksThird, func(v local, at, count int) {
+	s := &scaler{blocks: b, first: blocksFirst, second: blocksSecond, third: blocksThird, take: func(v local, at, count int) {
 		b.get(to, v)
 		if count == 1 {
 			b.laneMemory(vStore32Lane, at, 0)
@@ -69,13 +70,48 @@ func (b *blocks) widen(v local) {
 
 func (b *blocks) splat(v uint32) { b.vector([4]uint32{v, v, v, v}) }
 
+// finite pushes halves, of which the lower bits of lanes have the magnitude and the upper ones the sign, as float32. What is pushed
+// instead of Inf and NaN is finite: their bits, which most keeps the greatest of, are beyond infinite.
+func (s *scaler) finite(bits, sign func()) {
+	b, f := s.local(v128), s.local(v128)
+	bits()
+	s.splat(0x7fff << 13)
+	s.simd(vAnd)
+	s.tee(b)
+	s.get(s.most)
+	s.simd(i32x4MaxS)
+	s.set(s.most)
+	s.get(b)
+	s.splat(112 << 23)
+	s.simd(i32x4Add)
+	s.tee(f)
+	s.get(f, f)
+	s.simd(f32x4Add)
+	s.splat(113 << 23)
+	s.simd(f32x4Sub, f32x4PMin)
+	sign()
+	s.splat(1 << 31)
+	s.simd(vAnd, vOr)
+}
+
+const infinite = 0x7c00 << 13
+
 // halves is for blocks with a half each, in plane 2.
 func halves(s *scaler, count int) {
 	v := s.local(v128)
 	s.get(s.third)
-	s.loadBytes(map[int]int{4: vLoad16x4U, 1: vLoad16Splat}[count], 0)
-	s.set(v)
-	s.widen(v)
+	if s.most != 0 {
+		s.loadBytes(vLoad16x4S, 0)
+		s.set(v)
+		s.finite(func() {
+			s.get(v)
+			s.shift(i32x4Shl, 13)
+		}, func() { s.get(v) })
+	} else {
+		s.loadBytes(map[int]int{4: vLoad16x4U, 1: vLoad16Splat}[count], 0)
+		s.set(v)
+		s.widen(v)
+	}
 	s.set(v)
 	s.take(v, callA, count)
 }
@@ -86,15 +122,34 @@ func pairs(s *scaler, count int) {
 	s.get(s.third)
 	s.loadBytes(map[int]int{4: vLoad, 1: vLoad32Zero}[count], 0)
 	s.set(v)
-	s.widen(v)
+	if s.most != 0 {
+		s.finite(func() {
+			s.get(v)
+			s.shift(i32x4Shl, 13)
+		}, func() {
+			s.get(v)
+			s.shift(i32x4Shl, 16)
+		})
+	} else {
+		s.widen(v)
+	}
 	s.set(d)
 	s.take(d, callA, count)
 	s.get(v)
 	s.splat(1 << 31) // what is subtracted
 	s.simd(vXor)
-	s.shift(i32x4ShrU, 16)
 	s.set(v)
-	s.widen(v)
+	if s.most != 0 {
+		s.finite(func() {
+			s.get(v)
+			s.shift(i32x4ShrU, 3)
+		}, func() { s.get(v) })
+	} else {
+		s.get(v)
+		s.shift(i32x4ShrU, 16)
+		s.set(v)
+		s.widen(v)
+	}
 	s.set(v)
 	s.take(v, callB, count)
 }

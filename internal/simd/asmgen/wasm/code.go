@@ -62,6 +62,7 @@ const (
 // SIMD instructions; those with a memory argument or a lane have their own methods.
 const (
 	vLoad            = 0x00
+	vLoad16x4S       = 0x03
 	vLoad16x4U       = 0x04
 	vLoad16Splat     = 0x08
 	vLoad32Splat     = 0x09
@@ -120,6 +121,7 @@ const (
 	i32x4Add         = 0xae
 	i32x4Sub         = 0xb1
 	i32x4Mul         = 0xb5
+	i32x4MaxS        = 0xb8
 	i32x4Dot         = 0xba // i32x4.dot_i16x8_s
 	f32x4Neg         = 0xe1
 	f32x4Sqrt        = 0xe3

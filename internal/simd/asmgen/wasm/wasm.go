@@ -62,7 +62,8 @@ func build(kernels []*ir.Kernel) (plain, relaxed []byte, err error) {
 	weights := floats + tileRows
 	m.functions[funcApply] = applyFunction(weights)
 	table(blockFunction(packed), tileFunction(strided), packFunction(), transposeFunction(), tapsFunction())
-	table(dequantizeFunction(weights), columnsFunction(weights), multiplyFunction(weights, floats, false), multiplyFunction(weights, floats, true), oneRowFunction())
+	table(dequantizeFunction(weights), columnsFunction(weights), multiplyFunction(weights, floats, false), multiplyFunction(weights, floats, true))
+	table(oneRowFunction(len(m.functions) - 1))
 	table(eachTile(packedTile)...)
 	table(eachTile(stridedTile)...)
 	for rows := 1; rows <= tileRows; rows++ {

@@ -200,3 +200,38 @@ func TestProductsNotFinite(t *testing.T) {
 		}
 	})
 }
+
+// A scale or minimum that is Inf or NaN makes the result of its row not finite, and no other.
+func TestScalesNotFinite(t *testing.T) {
+	r := source(t)
+	everyTier(t, func(t *testing.T) {
+		for _, f := range formats {
+			rows, cols := 1+r.IntN(9), 256*(1+r.IntN(20))
+			m, w := finite(t, r, f, rows, cols, false)
+			x, want, got := make([]float32, cols), make([]float32, rows), make([]float32, rows)
+			for i := range x {
+				x[i] = float32(r.NormFloat64())
+			}
+			rounded := roundedRows(x, 1)
+			w.Multiply8(want, rows, rounded, 0, rows)
+			bad, blocks, planes := r.IntN(rows), cols/f.BlockLen(), f.Planes()
+			at := planes[len(planes)-1].Offset
+			if f.affine {
+				at += 2 * r.IntN(2)
+			}
+			special := []uint16{0x7c00, 0xfc00, 0x7e00}[r.IntN(3)]
+			binary.LittleEndian.PutUint16(m.Data[(bad*blocks+r.IntN(blocks))*f.BlockSize()+at:], special)
+			p, err := quant.Pack(m)
+			require.NoError(t, err)
+			w = w.Of(bytesOf(p.Words))
+			w.Multiply8(got, rows, rounded, 0, rows)
+			require.True(t, math.IsNaN(float64(got[bad]-got[bad])), "%v: %v", f.Type, got[bad])
+			got[bad] = want[bad]
+			most := 0.0
+			for _, v := range want {
+				most = max(most, math.Abs(float64(v)))
+			}
+			require.InDeltaSlice(t, want, got, 1e-4*most, "%v", f.Type)
+		}
+	})
+}

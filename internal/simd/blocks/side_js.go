@@ -141,7 +141,7 @@ func (w *Weights) sideMultiply8(y []float32, ldy int, x RoundedRows, lo, hi int)
 			c.run(kernels.BlocksMultiply8)
 			continue
 		}
-		c.x, c.stride, c.bytes = unsafe.Pointer(&x[0].wide[0]), 2, 0
+		c.x, c.stride, c.bytes, c.piece = unsafe.Pointer(&x[0].wide[0]), 2, 0, uint32(most/w.BlockLen())
 		if bytewise() && w.Type != quant.Q8_0 {
 			c.x, c.stride, c.bytes = unsafe.Pointer(&x[0].Q[0]), 1, 1
 		}

@@ -308,6 +308,7 @@ func oneRowFunction(multiply int) function {
 		}
 		b.eval(member(callInfinite))
 		b.open(opIf)
+		store(callPiece, callPieceLen, member(callBlock), ins(opI32DivU)) // what is unpacked has room
 		one := b.let(r)
 		b.upTo(one, hi, func() {
 			store(callLo, one)

@@ -3,13 +3,34 @@
 #include "textflag.h"
 
 // func widenF16AVX2(y *float32, x *uint16, n int)
-// Requires: AVX, F16C
+// Requires: AVX, F16C, MMX+
 TEXT ·widenF16AVX2(SB), $0-24
-	MOVQ y+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ n+16(FP), DX
-	SUBQ $0x04, DX
-	JL   rest
+	MOVQ  y+0(FP), AX
+	MOVQ  x+8(FP), CX
+	MOVQ  n+16(FP), DX
+	SUBQ  $0x04, DX
+	JL    rest
+	CMPQ  DX, $0x00010000
+	JL    four
+	TESTQ $0x0000003f, AX
+	JNE   four
+
+stream:
+	PREFETCHT1 2048(CX)
+	VCVTPH2PS  (CX), Y0
+	VMOVNTPS   Y0, (AX)
+	VCVTPH2PS  16(CX), Y0
+	VMOVNTPS   Y0, 32(AX)
+	VCVTPH2PS  32(CX), Y0
+	VMOVNTPS   Y0, 64(AX)
+	VCVTPH2PS  48(CX), Y0
+	VMOVNTPS   Y0, 96(AX)
+	ADDQ       $0x00000040, CX
+	ADDQ       $0x00000080, AX
+	SUBQ       $0x04, DX
+	JGE        stream
+	SFENCE
+	JMP        rest
 
 four:
 	VCVTPH2PS (CX), Y0
@@ -42,13 +63,38 @@ done:
 	RET
 
 // func widenBF16AVX2(y *float32, x *uint16, n int)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, MMX+
 TEXT ·widenBF16AVX2(SB), $0-24
-	MOVQ y+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ n+16(FP), DX
-	SUBQ $0x04, DX
-	JL   rest
+	MOVQ  y+0(FP), AX
+	MOVQ  x+8(FP), CX
+	MOVQ  n+16(FP), DX
+	SUBQ  $0x04, DX
+	JL    rest
+	CMPQ  DX, $0x00010000
+	JL    four
+	TESTQ $0x0000003f, AX
+	JNE   four
+
+stream:
+	PREFETCHT1 2048(CX)
+	VPMOVZXWD  (CX), Y0
+	VPSLLD     $0x10, Y0, Y0
+	VMOVNTPS   Y0, (AX)
+	VPMOVZXWD  16(CX), Y0
+	VPSLLD     $0x10, Y0, Y0
+	VMOVNTPS   Y0, 32(AX)
+	VPMOVZXWD  32(CX), Y0
+	VPSLLD     $0x10, Y0, Y0
+	VMOVNTPS   Y0, 64(AX)
+	VPMOVZXWD  48(CX), Y0
+	VPSLLD     $0x10, Y0, Y0
+	VMOVNTPS   Y0, 96(AX)
+	ADDQ       $0x00000040, CX
+	ADDQ       $0x00000080, AX
+	SUBQ       $0x04, DX
+	JGE        stream
+	SFENCE
+	JMP        rest
 
 four:
 	VPMOVZXWD (CX), Y0
@@ -86,23 +132,53 @@ done:
 	RET
 
 // func narrowF16AVX2(y *uint16, x *float32, n int)
-// Requires: AVX, F16C
+// Requires: AVX, F16C, MMX+
 TEXT ·narrowF16AVX2(SB), $0-24
-	MOVQ y+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ n+16(FP), DX
-	SUBQ $0x04, DX
-	JL   rest
+	MOVQ  y+0(FP), AX
+	MOVQ  x+8(FP), CX
+	MOVQ  n+16(FP), DX
+	SUBQ  $0x04, DX
+	JL    rest
+	CMPQ  DX, $0x00010000
+	JL    four
+	TESTQ $0x0000003f, AX
+	JNE   four
+
+stream:
+	PREFETCHT1 2048(CX)
+	PREFETCHT1 2112(CX)
+	VMOVUPS    (CX), Y0
+	VCVTPS2PH  $0x00, Y0, X0
+	VMOVNTPS   X0, (AX)
+	VMOVUPS    32(CX), Y0
+	VCVTPS2PH  $0x00, Y0, X0
+	VMOVNTPS   X0, 16(AX)
+	VMOVUPS    64(CX), Y0
+	VCVTPS2PH  $0x00, Y0, X0
+	VMOVNTPS   X0, 32(AX)
+	VMOVUPS    96(CX), Y0
+	VCVTPS2PH  $0x00, Y0, X0
+	VMOVNTPS   X0, 48(AX)
+	ADDQ       $0x00000080, CX
+	ADDQ       $0x00000040, AX
+	SUBQ       $0x04, DX
+	JGE        stream
+	SFENCE
+	JMP        rest
 
 four:
 	VMOVUPS   (CX), Y0
-	VCVTPS2PH $0x00, Y0, (AX)
+	VCVTPS2PH $0x00, Y0, X0
+	VMOVUPS   X0, (AX)
 	VMOVUPS   32(CX), Y0
-	VCVTPS2PH $0x00, Y0, 16(AX)
+	VCVTPS2PH $0x00, Y0, X0
+	VMOVUPS   X0, 16(AX)
 	VMOVUPS   64(CX), Y0
-	VCVTPS2PH $0x00, Y0, 32(AX)
+	VCVTPS2PH $0x00, Y0, X0
+	VMOVUPS   X0, 32(AX)
 	VMOVUPS   96(CX), Y0
-	VCVTPS2PH $0x00, Y0, 48(AX)
+	VCVTPS2PH $0x00, Y0, X0
+	VMOVUPS   X0, 48(AX)
 	ADDQ      $0x00000080, CX
 	ADDQ      $0x00000040, AX
 	SUBQ      $0x04, DX
@@ -114,7 +190,8 @@ rest:
 
 one:
 	VMOVUPS   (CX), Y0
-	VCVTPS2PH $0x00, Y0, (AX)
+	VCVTPS2PH $0x00, Y0, X0
+	VMOVUPS   X0, (AX)
 	ADDQ      $0x00000020, CX
 	ADDQ      $0x00000010, AX
 	DECQ      DX
@@ -125,7 +202,7 @@ done:
 	RET
 
 // func narrowBF16AVX2(y *uint16, x *float32, n int)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, MMX+
 TEXT ·narrowBF16AVX2(SB), $0-24
 	MOVQ         y+0(FP), AX
 	MOVQ         x+8(FP), CX
@@ -141,6 +218,62 @@ TEXT ·narrowBF16AVX2(SB), $0-24
 	VPBROADCASTD X2, Y2
 	SUBQ         $0x04, DX
 	JL           rest
+	CMPQ         DX, $0x00010000
+	JL           four
+	TESTQ        $0x0000003f, AX
+	JNE          four
+
+stream:
+	PREFETCHT1 2048(CX)
+	PREFETCHT1 2112(CX)
+	VMOVUPS    (CX), Y3
+	VCMPPS     $0x03, Y3, Y3, Y5
+	VPSRLD     $0x10, Y3, Y4
+	VPAND      Y1, Y4, Y4
+	VPADDD     Y0, Y4, Y4
+	VPANDN     Y4, Y5, Y4
+	VADDPS     Y2, Y3, Y3
+	VPADDD     Y3, Y4, Y4
+	VPSRLD     $0x10, Y4, Y4
+	VMOVUPS    32(CX), Y3
+	VCMPPS     $0x03, Y3, Y3, Y6
+	VPSRLD     $0x10, Y3, Y5
+	VPAND      Y1, Y5, Y5
+	VPADDD     Y0, Y5, Y5
+	VPANDN     Y5, Y6, Y5
+	VADDPS     Y2, Y3, Y3
+	VPADDD     Y3, Y5, Y5
+	VPSRLD     $0x10, Y5, Y5
+	VPACKUSDW  Y5, Y4, Y4
+	VPERMQ     $0xd8, Y4, Y4
+	VMOVNTPS   Y4, (AX)
+	VMOVUPS    64(CX), Y3
+	VCMPPS     $0x03, Y3, Y3, Y5
+	VPSRLD     $0x10, Y3, Y4
+	VPAND      Y1, Y4, Y4
+	VPADDD     Y0, Y4, Y4
+	VPANDN     Y4, Y5, Y4
+	VADDPS     Y2, Y3, Y3
+	VPADDD     Y3, Y4, Y4
+	VPSRLD     $0x10, Y4, Y4
+	VMOVUPS    96(CX), Y3
+	VCMPPS     $0x03, Y3, Y3, Y6
+	VPSRLD     $0x10, Y3, Y5
+	VPAND      Y1, Y5, Y5
+	VPADDD     Y0, Y5, Y5
+	VPANDN     Y5, Y6, Y5
+	VADDPS     Y2, Y3, Y3
+	VPADDD     Y3, Y5, Y5
+	VPSRLD     $0x10, Y5, Y5
+	VPACKUSDW  Y5, Y4, Y4
+	VPERMQ     $0xd8, Y4, Y4
+	VMOVNTPS   Y4, 32(AX)
+	ADDQ       $0x00000080, CX
+	ADDQ       $0x00000040, AX
+	SUBQ       $0x04, DX
+	JGE        stream
+	SFENCE
+	JMP        rest
 
 four:
 	VMOVUPS   (CX), Y3
@@ -217,13 +350,38 @@ done:
 	RET
 
 // func widenU8AVX2(y *float32, x *uint8, n int)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, MMX+
 TEXT ·widenU8AVX2(SB), $0-24
-	MOVQ y+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ n+16(FP), DX
-	SUBQ $0x04, DX
-	JL   rest
+	MOVQ  y+0(FP), AX
+	MOVQ  x+8(FP), CX
+	MOVQ  n+16(FP), DX
+	SUBQ  $0x04, DX
+	JL    rest
+	CMPQ  DX, $0x00010000
+	JL    four
+	TESTQ $0x0000003f, AX
+	JNE   four
+
+stream:
+	PREFETCHT1 2048(CX)
+	VPMOVZXBD  (CX), Y0
+	VCVTDQ2PS  Y0, Y0
+	VMOVNTPS   Y0, (AX)
+	VPMOVZXBD  8(CX), Y0
+	VCVTDQ2PS  Y0, Y0
+	VMOVNTPS   Y0, 32(AX)
+	VPMOVZXBD  16(CX), Y0
+	VCVTDQ2PS  Y0, Y0
+	VMOVNTPS   Y0, 64(AX)
+	VPMOVZXBD  24(CX), Y0
+	VCVTDQ2PS  Y0, Y0
+	VMOVNTPS   Y0, 96(AX)
+	ADDQ       $0x00000020, CX
+	ADDQ       $0x00000080, AX
+	SUBQ       $0x04, DX
+	JGE        stream
+	SFENCE
+	JMP        rest
 
 four:
 	VPMOVZXBD (CX), Y0
@@ -334,13 +492,35 @@ done:
 	RET
 
 // func widenF16AVX512(y *float32, x *uint16, n int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·widenF16AVX512(SB), $0-24
-	MOVQ y+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ n+16(FP), DX
-	SUBQ $0x04, DX
-	JL   rest
+	MOVQ  y+0(FP), AX
+	MOVQ  x+8(FP), CX
+	MOVQ  n+16(FP), DX
+	SUBQ  $0x04, DX
+	JL    rest
+	CMPQ  DX, $0x00008000
+	JL    four
+	TESTQ $0x0000003f, AX
+	JNE   four
+
+stream:
+	PREFETCHT1 2048(CX)
+	PREFETCHT1 2112(CX)
+	VCVTPH2PS  (CX), Z0
+	VMOVNTPS   Z0, (AX)
+	VCVTPH2PS  32(CX), Z0
+	VMOVNTPS   Z0, 64(AX)
+	VCVTPH2PS  64(CX), Z0
+	VMOVNTPS   Z0, 128(AX)
+	VCVTPH2PS  96(CX), Z0
+	VMOVNTPS   Z0, 192(AX)
+	ADDQ       $0x00000080, CX
+	ADDQ       $0x00000100, AX
+	SUBQ       $0x04, DX
+	JGE        stream
+	SFENCE
+	JMP        rest
 
 four:
 	VCVTPH2PS (CX), Z0
@@ -373,13 +553,39 @@ done:
 	RET
 
 // func widenBF16AVX512(y *float32, x *uint16, n int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·widenBF16AVX512(SB), $0-24
-	MOVQ y+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ n+16(FP), DX
-	SUBQ $0x04, DX
-	JL   rest
+	MOVQ  y+0(FP), AX
+	MOVQ  x+8(FP), CX
+	MOVQ  n+16(FP), DX
+	SUBQ  $0x04, DX
+	JL    rest
+	CMPQ  DX, $0x00008000
+	JL    four
+	TESTQ $0x0000003f, AX
+	JNE   four
+
+stream:
+	PREFETCHT1 2048(CX)
+	PREFETCHT1 2112(CX)
+	VPMOVZXWD  (CX), Z0
+	VPSLLD     $0x10, Z0, Z0
+	VMOVNTPS   Z0, (AX)
+	VPMOVZXWD  32(CX), Z0
+	VPSLLD     $0x10, Z0, Z0
+	VMOVNTPS   Z0, 64(AX)
+	VPMOVZXWD  64(CX), Z0
+	VPSLLD     $0x10, Z0, Z0
+	VMOVNTPS   Z0, 128(AX)
+	VPMOVZXWD  96(CX), Z0
+	VPSLLD     $0x10, Z0, Z0
+	VMOVNTPS   Z0, 192(AX)
+	ADDQ       $0x00000080, CX
+	ADDQ       $0x00000100, AX
+	SUBQ       $0x04, DX
+	JGE        stream
+	SFENCE
+	JMP        rest
 
 four:
 	VPMOVZXWD (CX), Z0
@@ -417,23 +623,55 @@ done:
 	RET
 
 // func narrowF16AVX512(y *uint16, x *float32, n int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·narrowF16AVX512(SB), $0-24
-	MOVQ y+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ n+16(FP), DX
-	SUBQ $0x04, DX
-	JL   rest
+	MOVQ  y+0(FP), AX
+	MOVQ  x+8(FP), CX
+	MOVQ  n+16(FP), DX
+	SUBQ  $0x04, DX
+	JL    rest
+	CMPQ  DX, $0x00008000
+	JL    four
+	TESTQ $0x0000003f, AX
+	JNE   four
+
+stream:
+	PREFETCHT1 2048(CX)
+	PREFETCHT1 2112(CX)
+	PREFETCHT1 2176(CX)
+	PREFETCHT1 2240(CX)
+	VMOVUPS    (CX), Z0
+	VCVTPS2PH  $0x00, Z0, Y0
+	VMOVNTPS   Y0, (AX)
+	VMOVUPS    64(CX), Z0
+	VCVTPS2PH  $0x00, Z0, Y0
+	VMOVNTPS   Y0, 32(AX)
+	VMOVUPS    128(CX), Z0
+	VCVTPS2PH  $0x00, Z0, Y0
+	VMOVNTPS   Y0, 64(AX)
+	VMOVUPS    192(CX), Z0
+	VCVTPS2PH  $0x00, Z0, Y0
+	VMOVNTPS   Y0, 96(AX)
+	ADDQ       $0x00000100, CX
+	ADDQ       $0x00000080, AX
+	SUBQ       $0x04, DX
+	JGE        stream
+	SFENCE
+	JMP        rest
 
 four:
 	VMOVUPS   (CX), Z0
-	VCVTPS2PH $0x00, Z0, (AX)
+	VCVTPS2PH $0x00, Z0, Y0
+	VMOVUPS   Y0, (AX)
 	VMOVUPS   64(CX), Z0
-	VCVTPS2PH $0x00, Z0, 32(AX)
+	VCVTPS2PH $0x00, Z0, Y0
+	VMOVUPS   Y0, 32(AX)
 	VMOVUPS   128(CX), Z0
-	VCVTPS2PH $0x00, Z0, 64(AX)
+	VCVTPS2PH $0x00, Z0, Y0
+	VMOVUPS   Y0, 64(AX)
 	VMOVUPS   192(CX), Z0
-	VCVTPS2PH $0x00, Z0, 96(AX)
+	VCVTPS2PH $0x00, Z0, Y0
+	VMOVUPS   Y0, 96(AX)
 	ADDQ      $0x00000100, CX
 	ADDQ      $0x00000080, AX
 	SUBQ      $0x04, DX
@@ -445,7 +683,8 @@ rest:
 
 one:
 	VMOVUPS   (CX), Z0
-	VCVTPS2PH $0x00, Z0, (AX)
+	VCVTPS2PH $0x00, Z0, Y0
+	VMOVUPS   Y0, (AX)
 	ADDQ      $0x00000040, CX
 	ADDQ      $0x00000020, AX
 	DECQ      DX
@@ -456,7 +695,7 @@ done:
 	RET
 
 // func narrowBF16AVX512(y *uint16, x *float32, n int)
-// Requires: AVX, AVX512BW, AVX512F
+// Requires: AVX, AVX512BW, AVX512F, MMX+
 TEXT ·narrowBF16AVX512(SB), $0-24
 	MOVQ         y+0(FP), AX
 	MOVQ         x+8(FP), CX
@@ -476,8 +715,16 @@ TEXT ·narrowBF16AVX512(SB), $0-24
 	VMOVDQU64    halfOrder<>+0(SB), Z9
 	SUBQ         $0x04, DX
 	JL           rest
+	CMPQ         DX, $0x00008000
+	JL           four
+	TESTQ        $0x0000003f, AX
+	JNE          four
 
-four:
+stream:
+	PREFETCHT1  2048(CX)
+	PREFETCHT1  2112(CX)
+	PREFETCHT1  2176(CX)
+	PREFETCHT1  2240(CX)
 	VMOVUPS     (CX), Z10
 	VPTESTMD    Z6, Z10, K1
 	VPBLENDMD   Z7, Z0, K1, Z1
@@ -492,7 +739,7 @@ four:
 	VPSRLD      $0x10, Z2, Z2
 	VPACKUSDW   Z2, Z1, Z1
 	VPERMQ      Z1, Z9, Z1
-	VMOVUPS     Z1, (AX)
+	VMOVNTPS    Z1, (AX)
 	VMOVUPS     128(CX), Z10
 	VPTESTMD    Z6, Z10, K1
 	VPBLENDMD   Z7, Z0, K1, Z3
@@ -507,7 +754,45 @@ four:
 	VPSRLD      $0x10, Z4, Z4
 	VPACKUSDW   Z4, Z3, Z3
 	VPERMQ      Z3, Z9, Z3
-	VMOVUPS     Z3, 64(AX)
+	VMOVNTPS    Z3, 64(AX)
+	ADDQ        $0x00000100, CX
+	ADDQ        $0x00000080, AX
+	SUBQ        $0x04, DX
+	JGE         stream
+	SFENCE
+	JMP         rest
+
+four:
+	VMOVUPS     (CX), Z1
+	VPTESTMD    Z6, Z1, K1
+	VPBLENDMD   Z7, Z0, K1, Z2
+	VPADDD      Z1, Z2, Z2
+	VFIXUPIMMPS $0x00, Z8, Z1, Z2
+	VPSRLD      $0x10, Z2, Z2
+	VMOVUPS     64(CX), Z1
+	VPTESTMD    Z6, Z1, K1
+	VPBLENDMD   Z7, Z0, K1, Z3
+	VPADDD      Z1, Z3, Z3
+	VFIXUPIMMPS $0x00, Z8, Z1, Z3
+	VPSRLD      $0x10, Z3, Z3
+	VPACKUSDW   Z3, Z2, Z2
+	VPERMQ      Z2, Z9, Z2
+	VMOVUPS     Z2, (AX)
+	VMOVUPS     128(CX), Z1
+	VPTESTMD    Z6, Z1, K1
+	VPBLENDMD   Z7, Z0, K1, Z4
+	VPADDD      Z1, Z4, Z4
+	VFIXUPIMMPS $0x00, Z8, Z1, Z4
+	VPSRLD      $0x10, Z4, Z4
+	VMOVUPS     192(CX), Z1
+	VPTESTMD    Z6, Z1, K1
+	VPBLENDMD   Z7, Z0, K1, Z10
+	VPADDD      Z1, Z10, Z10
+	VFIXUPIMMPS $0x00, Z8, Z1, Z10
+	VPSRLD      $0x10, Z10, Z10
+	VPACKUSDW   Z10, Z4, Z4
+	VPERMQ      Z4, Z9, Z4
+	VMOVUPS     Z4, 64(AX)
 	ADDQ        $0x00000100, CX
 	ADDQ        $0x00000080, AX
 	SUBQ        $0x04, DX
@@ -545,13 +830,38 @@ DATA halfOrder<>+56(SB)/8, $0x0000000000000007
 GLOBL halfOrder<>(SB), RODATA|NOPTR, $64
 
 // func widenU8AVX512(y *float32, x *uint8, n int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·widenU8AVX512(SB), $0-24
-	MOVQ y+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ n+16(FP), DX
-	SUBQ $0x04, DX
-	JL   rest
+	MOVQ  y+0(FP), AX
+	MOVQ  x+8(FP), CX
+	MOVQ  n+16(FP), DX
+	SUBQ  $0x04, DX
+	JL    rest
+	CMPQ  DX, $0x00008000
+	JL    four
+	TESTQ $0x0000003f, AX
+	JNE   four
+
+stream:
+	PREFETCHT1 2048(CX)
+	VPMOVZXBD  (CX), Z0
+	VCVTDQ2PS  Z0, Z0
+	VMOVNTPS   Z0, (AX)
+	VPMOVZXBD  16(CX), Z0
+	VCVTDQ2PS  Z0, Z0
+	VMOVNTPS   Z0, 64(AX)
+	VPMOVZXBD  32(CX), Z0
+	VCVTDQ2PS  Z0, Z0
+	VMOVNTPS   Z0, 128(AX)
+	VPMOVZXBD  48(CX), Z0
+	VCVTDQ2PS  Z0, Z0
+	VMOVNTPS   Z0, 192(AX)
+	ADDQ       $0x00000040, CX
+	ADDQ       $0x00000100, AX
+	SUBQ       $0x04, DX
+	JGE        stream
+	SFENCE
+	JMP        rest
 
 four:
 	VPMOVZXBD (CX), Z0

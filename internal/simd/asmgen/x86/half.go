@@ -25,7 +25,7 @@ func halfFiles() (map[string][]byte, error) {
 			return func(from, to operand.Mem) {
 				v := h.vector()
 				h.c.VCVTPH2PS(from, v)
-				h.c.VMOVUPS(v, to)
+				h.put(v, to)
 			}
 		})
 		h.function("widenBF16", "float32", "uint16", func() func(from, to operand.Mem) {
@@ -33,14 +33,19 @@ func halfFiles() (map[string][]byte, error) {
 				v := h.vector()
 				h.c.VPMOVZXWD(from, v)
 				h.c.VPSLLD(operand.U8(16), v, v)
-				h.c.VMOVUPS(v, to)
+				h.put(v, to)
 			}
 		})
 		h.function("narrowF16", "uint16", "float32", func() func(from, to operand.Mem) {
 			return func(from, to operand.Mem) {
 				v := h.vector()
 				h.c.VMOVUPS(from, v)
-				h.c.VCVTPS2PH(operand.U8(0), v, to) // to the nearest, halves to even
+				r := reg.VecVirtual(h.c.XMM())
+				if h.lanes == 16 {
+					r = h.c.YMM()
+				}
+				h.c.VCVTPS2PH(operand.U8(0), v, r) // to the nearest, halves to even
+				h.put(r, to)
 			}
 		})
 		h.pairs("narrowBF16", "uint16", "float32", h.narrowBF16)
@@ -49,7 +54,7 @@ func halfFiles() (map[string][]byte, error) {
 				v := h.vector()
 				h.c.VPMOVZXBD(from, v)
 				h.c.VCVTDQ2PS(v, v)
-				h.c.VMOVUPS(v, to)
+				h.put(v, to)
 			}
 		})
 		h.function("narrowU8", "uint8", "float32", h.narrowU8)
@@ -61,7 +66,8 @@ func halfFiles() (map[string][]byte, error) {
 // half emits the functions of a tier.
 type half struct {
 	halfTier
-	c *build.Context
+	c         *build.Context
+	streaming bool // to memory, rather than to caches
 }
 
 func (h *half) vector() reg.VecVirtual {
@@ -69,6 +75,15 @@ func (h *half) vector() reg.VecVirtual {
 		return h.c.ZMM()
 	}
 	return h.c.YMM()
+}
+
+// put stores vectors, around caches where they do not hold what is converted: memory is not read before it is overwritten then.
+func (h *half) put(v reg.VecVirtual, to operand.Mem) {
+	if h.streaming {
+		h.c.VMOVNTPS(v, to)
+	} else {
+		h.c.VMOVUPS(v, to)
+	}
 }
 
 // function emits a loop over n vectors; prepare returns what converts one.
@@ -88,20 +103,37 @@ func (h *half) pairs(name, to, from string, prepare func() (one, two func(from, 
 		return map[string]int{"uint8": 1, "uint16": 2, "float32": 4}[t] * h.lanes
 	}
 	step := func(vectors int) {
+		for line := 0; h.streaming && line < vectors*bytes(from); line += 64 {
+			h.c.PREFETCHT1(at(x, 2048+line))
+		}
 		for i := 0; i < vectors; i++ {
 			convert, m := one, operand.Mem{Base: x, Disp: i * bytes(from)}
-			at := operand.Mem{Base: y, Disp: i * bytes(to)}
+			result := operand.Mem{Base: y, Disp: i * bytes(to)}
 			if two != nil && vectors > 1 {
 				convert = two
 				i++
 			}
-			convert(m, at)
+			convert(m, result)
 		}
 		h.c.ADDQ(operand.U32(vectors*bytes(from)), x)
 		h.c.ADDQ(operand.U32(vectors*bytes(to)), y)
 	}
 	h.c.SUBQ(operand.U8(4), n)
 	h.c.JL(operand.LabelRef("rest"))
+	if to != "uint8" { // which few make many of
+		h.c.CMPQ(n, operand.U32(streamMinimum/h.lanes))
+		h.c.JL(operand.LabelRef("four"))
+		h.c.TESTQ(operand.U32(63), y)
+		h.c.JNE(operand.LabelRef("four"))
+		h.streaming = true
+		h.c.Label("stream")
+		step(4)
+		h.c.SUBQ(operand.U8(4), n)
+		h.c.JGE(operand.LabelRef("stream"))
+		h.streaming = false
+		h.c.SFENCE()
+		h.c.JMP(operand.LabelRef("rest"))
+	}
 	h.c.Label("four")
 	step(4)
 	h.c.SUBQ(operand.U8(4), n)
@@ -235,7 +267,7 @@ func (h *half) narrowBF16() (one, two func(from, to operand.Mem)) {
 		} else {
 			h.c.VPERMQ(operand.U8(0b11011000), r, r)
 		}
-		h.c.VMOVUPS(r, to)
+		h.put(r, to)
 	}
 	return one, two
 }

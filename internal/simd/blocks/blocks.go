@@ -16,15 +16,21 @@
 // that has not been measured.
 //
 // On WebAssembly an instruction multiplies eight values of 16 bits, or 16 of 8 bits where the engine has relaxed SIMD. One row of x meets
-// four rows of weights at a time, since a core reads one stream of memory no further ahead than to the end of a page. Shares of a plain
-// read from memory on that Xeon, whose processor has AVX-VNNI; without it V8's products of bytes take six instructions, and gain only
-// where unpacking is shorter in bytes:
+// four rows of weights at a time, which are a quarter of all rows apart: each is a stream of memory that a core reads ahead, also where rows
+// are short. Scales are computed just before the products that they belong to, so that weights come from memory meanwhile. Shares of a plain
+// read from memory on that Xeon, beside other work, whose processor has AVX-VNNI; without it V8's products of bytes take six instructions, and
+// gain only where unpacking is shorter in bytes. Rows of 14,336 and of 576 (512 in blocks of 256); before, relaxed SIMD reached 0.28 to 0.65:
 //
-//	                          Q4_0  Q4_1  Q5_0  Q5_1  Q8_0  Q2_K  Q3_K  Q4_K  Q5_K  Q6_K
-//	Node.js 20, 16 bits       0.51  0.49  0.36  0.37  0.75  0.21  0.22  0.47  0.38  0.41
-//	Node.js 24, relaxed SIMD  0.65  0.60  0.55  0.57     –  0.30  0.34  0.63  0.61  0.57
+//	                                Q4_0  Q4_1  Q5_0  Q5_1  Q8_0  Q2_K  Q3_K  Q4_K  Q5_K  Q6_K
+//	16 bits, 14,336                 0.70  0.70  0.39  0.40  1.0   0.28  0.21  0.65  0.54  0.40
+//	16 bits, 576                    0.70  0.68  0.42  0.43  0.82  0.25  0.24  0.53  0.47  0.46
+//	relaxed SIMD, 14,336            0.92  1.0   0.68  0.69  –     0.33  0.33  0.94  0.87  0.62
+//	relaxed SIMD, 576               0.98  0.88  0.73  0.79  –     0.32  0.32  0.82  0.71  0.71
+//	vector instructions, 32 values  10    13    19    22    –     19    21    13    19    20
 //
-// The rest is instructions: 13 to 35 for 32 values, beside 6 to 15 for their scales.
+// Those are Node.js 24's; Chromium 156 has 0.17 to 0.38 for Q2_K and Q3_K, and 0.50 to 1.0 for the others. The processor starts three of the
+// instructions in a cycle. Q2_K and Q3_K cannot reach 0.7: in the time that their 10.5 and 14 bytes take to come from memory it starts 8
+// and 11 of them.
 package blocks
 
 import (

@@ -31,7 +31,7 @@ type sideCall struct {
 	least  uint32    // offset of what is multiplied with sums of x: a or b
 	offset uint32    // what integers stand above zero
 	factor float32   // of the minima: offset, or one where there are minima
-	bytes  uint32    // 1 if a single row of x has 8 bits, for the functions that relaxed SIMD adds
+	bytes  uint32    // 1 if rows of x have 8 bits, for the functions that relaxed SIMD adds
 	_      [3]uint32 // the module's
 	base   [2]uint32 // of the planes but the first in a row
 	size   [3]uint32 // of a block in the planes
@@ -50,7 +50,7 @@ type sideCall struct {
 
 type sidePointers struct {
 	y, data, x       unsafe.Pointer       // results, weights, rows of float32 or one row of 16 or 8 bits
-	wide, scale, sum [Most]unsafe.Pointer // of rounded rows
+	wide, scale, sum [Most]unsafe.Pointer // of rounded rows, whose integers have 16 or 8 bits
 }
 
 var sideCalls = sync.Pool{New: func() any { return new(sideCall) }}
@@ -133,18 +133,22 @@ func (w *Weights) sideMultiply8(y []float32, ldy int, x RoundedRows, lo, hi int)
 			return false
 		}
 		c.y, c.ldy = unsafe.Pointer(&y[from*ldy]), uint32(4*ldy)
+		c.bytes, c.stride = 0, 2
+		if bytewise() && w.Type != quant.Q8_0 {
+			c.bytes, c.stride = 1, 1
+		}
 		for i := range m {
 			scale, sum := x[i].groups(w.width, 0, w.Cols/w.width)
 			c.wide[i], c.scale[i], c.sum[i] = unsafe.Pointer(&x[i].wide[0]), unsafe.Pointer(&scale[0]), unsafe.Pointer(&sum[0])
+			if c.bytes == 1 {
+				c.wide[i] = unsafe.Pointer(&x[i].Q[0])
+			}
 		}
 		if m > 1 || c.blocks < 4 && c.block == 32 { // a single row of x is multiplied with four blocks at a time
 			c.run(kernels.BlocksMultiply8)
 			continue
 		}
-		c.x, c.stride, c.bytes, c.piece = unsafe.Pointer(&x[0].wide[0]), 2, 0, uint32(most/w.BlockLen())
-		if bytewise() && w.Type != quant.Q8_0 {
-			c.x, c.stride, c.bytes = unsafe.Pointer(&x[0].Q[0]), 1, 1
-		}
+		c.x, c.piece = c.wide[0], uint32(most/w.BlockLen())
 		c.run(kernels.BlocksMultiplyOne)
 	}
 	return true

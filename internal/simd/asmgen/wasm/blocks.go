@@ -3,8 +3,8 @@ package wasm
 // Code for weights in GGML's block formats: operations of package blocks, whole products each. Rows of weights are read a
 // piece at a time. Its scales become float32, and its integers 16 bits each, of every 16 values those of even places before
 // those of odd ones: the halves of 16-bit lanes are unpacked by shifts and masks alone, and i32x4.dot_i16x8_s multiplies
-// them. Activations of 8 bits are in the same order. What follows knows no formats; products with a single row of activations
-// keep the integers in registers.
+// them. Activations of 8 bits are in the same order. Where the engine has relaxed SIMD, which multiplies bytes, both stay bytes. What
+// follows knows no formats; products with a single row of activations keep scales and integers in registers.
 
 // A call's operands and scratch memory are a structure whose address is the first pointer of the mailbox: blocks/side_js.go
 // declares it and says what the fields are. These are the fields' offsets.
@@ -76,7 +76,11 @@ const (
 	kindProduct                       // typeBlocks: of rows of weights with one of x, to parts
 	kindExpand                        // typeExpand
 	kindDots                          // typeDots, for tiles of one row and more
-	kindBytes   = kindDots + tileRows // kindProduct with x in bytes, if the engine has relaxed SIMD
+	kindBytes   = kindDots + tileRows // what follows is kindProduct, kindUnpack and kindDots in bytes, where the engine has relaxed SIMD
+
+	kindBytesUnpack = kindBytes + 1
+	kindBytesDots   = kindBytes + 2
+	kinds           = kindBytesDots + tileRows
 )
 
 // member is a field of the call.
@@ -182,13 +186,13 @@ func (b *blocks) indirect(table, kind, typ int, more ...any) {
 
 // values has scales and integers of n blocks unpacked and expanded at an address.
 func (b *blocks) values(table int, row, block, n local, to any) {
-	b.unpacked(row, block, n)
+	b.unpacked(row, block, n, kindUnpack)
 	b.eval(b.c, to, n, member(callGroups), times)
 	b.indirect(table, kindExpand, typeExpand)
 }
 
-func (b *blocks) unpacked(row, block, n local) {
-	for _, kind := range []int{kindScales, kindUnpack} {
+func (b *blocks) unpacked(row, block, n local, unpack any) {
+	for _, kind := range []any{kindScales, unpack} {
 		b.applied(row, block, n, 0, kind)
 	}
 }
@@ -383,11 +387,9 @@ func multiplyFunction(table, floats int, rounded bool) function {
 		at := b.let(0)
 		b.upTo(at, blocks, func() {
 			n := b.lesser(member(callPiece), blocks, at, minus)
-			values8 := func() {
-				b.eval(at, member(callBlock), times)
-			}
+			first := b.let(at, member(callBlock), times) // value
 			if rounded {
-				b.unpacked(row, at, n)
+				b.unpacked(row, at, n, b.let(kindUnpack, member(callBytes), kindBytesUnpack-kindUnpack, times, plus))
 			} else {
 				b.values(table, row, at, n, values)
 			}
@@ -401,12 +403,11 @@ func multiplyFunction(table, floats int, rounded bool) function {
 						b.add(j, 1)
 					})
 					b.eval(b.c, b.place(i, 8))
-					values8()
-					b.eval(2, times, n, member(callGroups), times)
-					b.indirect(table, kindDots-1, typeDots, t, formats, times, plus)
+					b.eval(first, 2, member(callBytes), minus, times, n, member(callGroups), times)
+					kind := b.let(member(callBytes), kindBytesDots-kindDots, times, t, plus)
+					b.indirect(table, kindDots-1, typeDots, kind, formats, times, plus)
 				} else {
-					values8()
-					x := b.let(4, times, member(callX), plus, i, member(callStride), times, plus)
+					x := b.let(first, 4, times, member(callX), plus, i, member(callStride), times, plus)
 					b.eval(b.c, x, member(callStride), n, member(callBlock), times, t, floats-1, plus)
 					b.index(opCallIndirect, typeDots)
 					b.op(0)

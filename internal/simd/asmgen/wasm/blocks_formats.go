@@ -89,26 +89,33 @@ func newUnpacker(l *layout) *unpacker {
 }
 
 // unpackFunction writes the integers: typeBlocks.
-func unpackFunction(l *layout) function {
-	u := newUnpacker(l)
-	to := u.let(u.c)
-	u.counted(blocksN, []int{1}, func(int) {
-		u.loaded = nil
+func unpackFunction(l *layout, bytes bool) function {
+	p := &product{unpacker: newUnpacker(l), bytes: bytes}
+	to, group := p.let(p.c), 16*p.perGroup()
+	p.counted(blocksN, []int{1}, func(int) {
+		p.loaded = nil
+		p.fifthBits()
 		for g := range l.groups {
-			u.scope(func() {
-				for k, v := range u.integers(g) {
-					u.get(to, v)
-					u.vmemory(vStore, callQ+32*g+16*k)
+			p.scope(func() {
+				if bytes {
+					p.get(to)
+					p.integers8(g)
+					p.vmemory(vStore, callQ+group*g)
+					return
+				}
+				for k, v := range p.integers(g) {
+					p.get(to, v)
+					p.vmemory(vStore, callQ+group*g+16*k)
 				}
 			})
 		}
-		u.add(blocksFirst, l.sizes[0])
+		p.add(blocksFirst, l.sizes[0])
 		if l.fifths {
-			u.add(blocksSecond, 4)
+			p.add(blocksSecond, 4)
 		}
-		u.add(to, 2*l.values)
+		p.add(to, group*l.values/16)
 	})
-	return u.function(typeBlocks)
+	return p.function(typeBlocks)
 }
 
 // integers are those of a group of 16 values: of even places and of odd ones.
@@ -211,18 +218,20 @@ func (m *module) blocks(kind int) {
 	for format := range formats {
 		l, ok := all[format]
 		switch {
-		case !ok, kind == kindBytes && l.signed:
+		case !ok, kind >= kindBytes && l.signed:
 			m.table = append(m.table, 0) // never called
 		case kind == kindScales:
 			entry(scalesFunction(l))
-		case kind == kindUnpack:
-			entry(unpackFunction(l))
+		case kind == kindUnpack, kind == kindBytesUnpack:
+			entry(unpackFunction(l, kind == kindBytesUnpack))
 		case kind == kindProduct, kind == kindBytes:
 			entry(productFunction(l, kind == kindBytes))
 		case kind == kindExpand:
 			entry(expandFunction(l.width, l.affine))
+		case kind >= kindBytesDots:
+			entry(dotsFunction(l.width, kind-kindBytesDots+1, true))
 		default:
-			entry(dotsFunction(l.width, kind-kindDots+1))
+			entry(dotsFunction(l.width, kind-kindDots+1, false))
 		}
 	}
 }

@@ -116,16 +116,7 @@ func (p *product) together() {
 				if p.fifths {
 					p.second = of(j, blocksSecond)
 				}
-				if p.bytes && p.fifths {
-					if p.word == 0 {
-						p.word = p.zero(v128)
-					}
-					p.get(p.second)
-					p.loadBytes(vLoad32Splat, 0)
-					p.vector([4]uint32{0x10001, 0x100010, 0x10001, 0x100010})
-					p.simd(i16x8Mul)
-					p.set(p.word)
-				}
+				p.fifthBits()
 				p.group(0, 16*j, sum)
 			})
 		}
@@ -316,6 +307,21 @@ func (p *product) partial(sum *local, i int) {
 	}
 	p.simd(i32x4RelaxedDotAdd)
 	p.set(*sum)
+}
+
+// fifthBits loads the word of a block.
+func (p *product) fifthBits() {
+	if !p.bytes || !p.fifths {
+		return
+	}
+	if p.word == 0 {
+		p.word = p.zero(v128)
+	}
+	p.get(p.second)
+	p.loadBytes(vLoad32Splat, 0)
+	p.vector([4]uint32{0x10001, 0x100010, 0x10001, 0x100010})
+	p.simd(i16x8Mul)
+	p.set(p.word)
 }
 
 // integers8 pushes those of a group of 16 values.

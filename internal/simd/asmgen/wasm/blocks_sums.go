@@ -94,11 +94,15 @@ func weighFunction() function {
 }
 
 // dotsFunction multiplies n groups of unpacked integers with rows of x in 8 bits and adds them up with their scales, to
-// parts: (c, an address whose callWide is the pointer to the first row, offset in the rows, n).
-func dotsFunction(width, rows int) function {
+// parts: (c, an address whose callWide is the pointer to the first row, offset in the rows, n). Integers have 8 bits, or 16.
+func dotsFunction(width, rows int, bytes bool) function {
 	const first, offset, n = local(1), local(2), local(3)
+	size := 2 * width
+	if bytes {
+		size = width
+	}
 	b := newBlocks(4)
-	q, s, sums, in := b.let(b.c), b.let(b.c), b.vectors(rows), b.vectors(width/8)
+	q, s, sums, in, part := b.let(b.c), b.let(b.c), b.vectors(rows), b.vectors(size/16), b.zero(v128)
 	x := make([]local, rows)
 	for i := range x {
 		b.get(first)
@@ -112,30 +116,48 @@ func dotsFunction(width, rows int) function {
 			b.set(l)
 		}
 		for r, sum := range sums {
-			b.get(sum)
-			b.group(in, x[r], 0)
-			b.weighted(s, r*scalesLen)
-			b.set(sum)
-			b.settle(sum)
-			b.add(x[r], 2*width)
+			if !bytes {
+				b.get(sum)
+			}
+			for i, l := range in {
+				b.get(x[r])
+				b.vmemory(vLoad, 16*i)
+				b.get(l)
+				switch {
+				case !bytes:
+					b.simd(i32x4Dot)
+					if i > 0 {
+						b.simd(i32x4Add)
+					}
+					continue
+				case i == 0:
+					b.splat(0)
+				default:
+					b.get(part)
+				}
+				b.simd(i32x4RelaxedDotAdd)
+				b.set(part)
+			}
+			if bytes {
+				b.get(part)
+				b.simd(f32x4Convert)
+				b.get(s)
+				b.vmemory(vLoad32Splat, callS+r*scalesLen)
+				b.get(sum)
+				b.simd(f32x4RelaxedMadd)
+				b.set(sum)
+			} else {
+				b.weighted(s, r*scalesLen)
+				b.set(sum)
+				b.settle(sum)
+			}
+			b.add(x[r], size)
 		}
-		b.add(q, 2*width)
+		b.add(q, size)
 		b.add(s, 4)
 	})
 	b.parts(sums, 1)
 	return b.function(typeDots)
-}
-
-// group pushes the sum of products of a group's integers with those of x.
-func (b *blocks) group(in []local, x local, at int) {
-	for i, l := range in {
-		b.get(l, x)
-		b.vmemory(vLoad, at+16*i)
-		b.simd(i32x4Dot)
-		if i > 0 {
-			b.simd(i32x4Add)
-		}
-	}
 }
 
 // weighted adds the integers pushed, times a scale, to the vector that is pushed below.

@@ -72,9 +72,11 @@ func build(kernels []*ir.Kernel) (plain, relaxed []byte, err error) {
 	for kind := range kindBytes {
 		m.blocks(kind)
 	}
-	m.run, m.more = len(m.functions), formats
+	m.run, m.more = len(m.functions), formats*(kinds-kindBytes)
 	m.functions = append(m.functions, runFunction())
 	more := &module{types: types, from: weights + formats*kindBytes}
-	more.blocks(kindBytes)
+	for kind := kindBytes; kind < kinds; kind++ {
+		more.blocks(kind)
+	}
 	return m.encode(), more.encode(), nil
 }

@@ -138,9 +138,10 @@ const (
 	// blocks.
 	piece8 = 4096
 	// Held is how many rows of weights are unpacked before many rows of x are multiplied with them; for few rows of x they
-	// are few, so that they stay in L1.
+	// are few, and for two so few that they stay in L1 beside them.
 	Held    = 64
 	heldFew = 8
+	heldTwo = 2
 )
 
 // unpacked is a piece of a row that several rows of x are multiplied with.
@@ -156,7 +157,10 @@ var pieces = sync.Pool{New: func() any { return new([Held]unpacked) }}
 func (w *Weights) multiplySeveral(y []float32, ldy int, x RoundedRows, lo, hi int) {
 	room, own := rooms.Get().(*room), pieces.Get().(*[Held]unpacked)
 	held := Held
-	if x.Rows <= Most {
+	switch {
+	case x.Rows == 2:
+		held = heldTwo
+	case x.Rows <= Most:
 		held = heldFew
 	}
 	for lo < hi {

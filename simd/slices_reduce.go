@@ -52,7 +52,7 @@ func Max(x []float32) float32 {
 	if len(x) <= engine.Fewest {
 		return kernels.Max(x)
 	}
-	return engine.MaxFold.Of(x, nil).Value
+	return engine.LargestFold.Of(x, nil)
 }
 
 // Min returns the smallest element, NaN if any element is.
@@ -61,7 +61,7 @@ func Min(x []float32) float32 {
 	if len(x) <= engine.Fewest {
 		return kernels.Min(x)
 	}
-	return engine.MinFold.Of(x, nil).Value
+	return engine.SmallestFold.Of(x, nil)
 }
 
 // ArgMax returns the index of the largest element: the lowest of equal ones, or the lowest index of a NaN if there is one.

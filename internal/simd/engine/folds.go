@@ -14,7 +14,9 @@ type Fold[P any] struct {
 	Block func(a, b []float32, at int) P // at is the index of the block's first element; b is nil unless there are two slices
 	Merge func(x, y P) P                 // x comes before y
 	Cost  Cost
-	Wide  bool // the block's kernel has eight accumulators with AVX2 and AVX-512, where BlockLen counts on four
+	// Times is how many times BlockLen a block has with AVX2 and AVX-512, 0 for once: twice if the kernel has eight accumulators, where
+	// BlockLen counts on four, and more often if it rounds nothing.
+	Times int
 	tasks FreeList[folding[P]]
 }
 
@@ -37,8 +39,8 @@ func BlockLen() int {
 // size is the number of elements of a block. At the end of one, the processor has guessed wrong and begins to ask for lines anew, which
 // costs 3 % of a block in L2.
 func (f *Fold[P]) size() int {
-	if t := kernels.Active(); f.Wide && (t == kernels.AVX2 || t == kernels.AVX512) {
-		return 2 * BlockLen()
+	if t := kernels.Active(); f.Times > 0 && (t == kernels.AVX2 || t == kernels.AVX512) {
+		return f.Times * BlockLen()
 	}
 	return BlockLen()
 }
@@ -116,13 +118,13 @@ var kahanLanes FreeList[[2 * kernels.Lanes]float32]
 func Add64(x, y float64) float64 { return x + y }
 
 var (
-	SumFold = Fold[float64]{Cost: Cost{0.4, 0.04}, Wide: true, Merge: Add64,
+	SumFold = Fold[float64]{Cost: Cost{0.4, 0.04}, Times: 2, Merge: Add64,
 		Block: func(a, _ []float32, _ int) float64 { return float64(kernels.Sum(a)) }}
-	SumAbsFold = Fold[float64]{Cost: Cost{0.5, 0.04}, Wide: true, Merge: Add64,
+	SumAbsFold = Fold[float64]{Cost: Cost{0.5, 0.04}, Times: 2, Merge: Add64,
 		Block: func(a, _ []float32, _ int) float64 { return float64(kernels.SumAbs(a)) }}
-	SquaresFold = Fold[float64]{Cost: Cost{0.6, 0.04}, Wide: true, Merge: Add64,
+	SquaresFold = Fold[float64]{Cost: Cost{0.6, 0.04}, Times: 2, Merge: Add64,
 		Block: func(a, _ []float32, _ int) float64 { return float64(kernels.SumSquares(a)) }}
-	DotFold = Fold[float64]{Cost: Cost{0.6, 0.075}, Wide: true, Merge: Add64,
+	DotFold = Fold[float64]{Cost: Cost{0.6, 0.075}, Times: 2, Merge: Add64,
 		Block: func(a, b []float32, _ int) float64 { return float64(kernels.Dot(a, b)) }}
 	KahanFold = Fold[float64]{Cost: Cost{1.2, 0.11}, Merge: Add64,
 		Block: func(a, _ []float32, _ int) float64 {
@@ -132,8 +134,12 @@ var (
 			kernels.SumKahan(lanes, a)
 			return kernels.KahanTotal(lanes)
 		}}
-	MaxAbsFold = Fold[float32]{Cost: Cost{0.6, 0.05}, Merge: func(x, y float32) float32 { return max(x, y) },
+	MaxAbsFold = Fold[float32]{Cost: Cost{0.6, 0.05}, Times: 16, Merge: func(x, y float32) float32 { return max(x, y) },
 		Block: func(a, _ []float32, _ int) float32 { return kernels.MaxAbs(a) }}
+	LargestFold = Fold[float32]{Cost: Cost{0.7, 0.05}, Times: 16, Merge: func(x, y float32) float32 { return max(x, y) },
+		Block: func(a, _ []float32, _ int) float32 { return kernels.Max(a) }}
+	SmallestFold = Fold[float32]{Cost: Cost{0.7, 0.05}, Times: 16, Merge: func(x, y float32) float32 { return min(x, y) },
+		Block: func(a, _ []float32, _ int) float32 { return kernels.Min(a) }}
 )
 
 // First is an extreme value and the index where the first block of that extreme begins.
@@ -142,7 +148,8 @@ type First struct {
 	At    int
 }
 
-// The first NaN stays, as does the first of equals.
+// MaxFold and MinFold are LargestFold and SmallestFold with the block that an index is looked for in, which should be short. The first
+// NaN stays, as does the first of equals.
 var (
 	MaxFold = Fold[First]{Cost: Cost{0.7, 0.05},
 		Block: func(a, _ []float32, at int) First { return First{kernels.Max(a), at} },

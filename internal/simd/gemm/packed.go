@@ -82,8 +82,8 @@ func (pl *Plan) workspace(o *Operands) int {
 	return size
 }
 
-// block adds to m×n elements of C the product of m rows of A and n columns of B, packed, over a block of the inner dimension. If b is not
-// empty, B is not packed yet: then group columns are at a time, to the same place.
+// block adds to m×n elements of C the product of m rows of A and n columns of B over a block of the inner dimension. Where b is empty, B
+// is packed already; otherwise some columns of b at a time, a group, are packed to the same place and multiplied.
 func (pl *Plan) block(t *Tile, a, b matrix, m, n, group int, packed, c, buffer []float32, stop *atomic.Bool) {
 	s, size := pl.s, pl.rows*pl.kc+maxLanes
 	left, spare := buffer[:size], buffer[size:][:s.mr*s.nr]
@@ -95,10 +95,10 @@ func (pl *Plan) block(t *Tile, a, b matrix, m, n, group int, packed, c, buffer [
 	} else {
 		s.packA(left, x, row, step, m, t.K)
 	}
-	lies := b.x != nil || b.Bits != nil
+	unpacked := b.x != nil || b.Bits != nil
 	for j := 0; j < n && !stopped(stop); j += group {
 		wide, right := min(group, n-j), packed
-		if lies {
+		if unpacked {
 			s.packB(right, b.from(j*pl.BN), pl.BN, pl.BK, wide, t.K)
 		} else {
 			right = packed[j*t.K:]

@@ -130,7 +130,7 @@ func TestSize(t *testing.T) {
 	programs := map[string]struct {
 		scripts string // that no other program has
 		budget  int
-	}{"wavelane.wasm": {"none", 2_149_000}, "wavelane-onnx.wasm": {"onnx*.js", 2_782_000}, "wavelane-llm.wasm": {"llm*.js", 2_866_000}}
+	}{"wavelane.wasm": {"none", 2_149_000}, "wavelane-onnx.wasm": {"onnx*.js", 2_783_000}, "wavelane-llm.wasm": {"llm*.js", 2_866_000}}
 	own := func(name string) string {
 		for program, p := range programs {
 			if ok, err := filepath.Match(p.scripts, name); err == nil && ok {

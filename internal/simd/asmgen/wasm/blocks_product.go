@@ -162,6 +162,9 @@ func (p *product) inTurns() {
 		p.splat(0)
 		p.vmemory(vStore, callLanes+16*j)
 	}
+	if p.sizes[2] > 0 {
+		p.ahead(row, rest)
+	}
 	p.counted(blocksN, []int{1}, func(int) {
 		p.assign(first, blocksFirst)
 		p.assign(second, blocksSecond)
@@ -235,6 +238,31 @@ func (p *product) inTurns() {
 		p.set(sum)
 	}
 	p.sum4(all)
+}
+
+// ahead reads a byte of each line of planes that have few bytes of a block, whose memory is not read ahead of their use: products of a
+// block would wait for them. Variables are those that it uses.
+func (p *product) ahead(row, rest local) {
+	p.assign(rest, member(callTile))
+	p.assign(row, 0)
+	loop := p.open(opLoop)
+	for i, size := range p.sizes {
+		if i == 0 || size == 0 {
+			continue
+		}
+		at := p.let(blocksFirst+local(i), row, plus)
+		p.upTo(at, p.let(at, blocksN, size, times, plus), func() {
+			p.get(at)
+			p.op(opI32Load8, 0, 0)
+			p.op(opDrop)
+			p.add(at, 64)
+		})
+	}
+	p.assign(row, row, member(callStep), plus)
+	p.add(rest, -1)
+	p.get(rest)
+	p.branch(opBrIf, loop)
+	p.end()
 }
 
 // subtract takes a product of two vectors from a sum.

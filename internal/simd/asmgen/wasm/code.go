@@ -29,6 +29,7 @@ const (
 	opI32Load      = 0x28
 	opF32Load      = 0x2a
 	opF64Load      = 0x2b
+	opI32Load8     = 0x2d // i32.load8_u
 	opI32Store     = 0x36
 	opF32Store     = 0x38
 	opF64Store     = 0x39

@@ -6,7 +6,6 @@ import (
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/simd/engine"
 	"github.com/wavelane/wavelane/internal/simd/gemm"
-	"github.com/wavelane/wavelane/internal/simd/pool"
 )
 
 // Floats of 16 bits, in which vectors and matrices take half the memory. Sums are those of [Dot] and [MatVec] over the widened numbers.
@@ -54,7 +53,7 @@ func MatVecHalf[T compute.F16 | compute.BF16](dst []float32, a []T, x []float32,
 
 func runHalf[T compute.F16 | compute.BF16](dst []float32, a []T, x []float32, m, k int) {
 	gemm.Run(&gemm.Product{M: m, N: 1, K: k, AM: k, AK: 1, BK: 1, BN: 1, LDC: 1, Alpha: 1, Batch: 1},
-		&gemm.Operands{HalfA: halves(a), B: x, C: dst}, pool.Limit())
+		&gemm.Operands{HalfA: halves(a), B: x, C: dst}, 0)
 }
 
 // halves are the bits of elements.

@@ -8,7 +8,6 @@ import (
 	"github.com/wavelane/wavelane/internal/catalogue"
 	"github.com/wavelane/wavelane/internal/simd/engine"
 	"github.com/wavelane/wavelane/internal/simd/gemm"
-	"github.com/wavelane/wavelane/internal/simd/pool"
 )
 
 // Products of matrices, in row-major order. The destination must not overlap operands. Sums run in float32, in an order that
@@ -27,7 +26,7 @@ func BatchedMatMul(dst, a, b []float32, batch, m, k, n int) {
 	engine.MustApart(name, dst, a)
 	engine.MustApart(name, dst, b)
 	gemm.Run(&gemm.Product{M: m, N: n, K: k, AM: k, AK: 1, BK: n, BN: 1, LDC: n, Alpha: 1,
-		Batch: batch, StrideA: m * k, StrideB: k * n, StrideC: m * n}, &gemm.Operands{A: a, B: b, C: dst}, pool.Limit())
+		Batch: batch, StrideA: m * k, StrideB: k * n, StrideC: m * n}, &gemm.Operands{A: a, B: b, C: dst}, 0)
 }
 
 // BatchedMatMul4D is BatchedMatMul for matrices with two leading axes, such as the heads of attention: a is batch×heads×m×k,
@@ -48,7 +47,7 @@ func MatVec(dst, a, x []float32, m, k int) {
 		return
 	}
 	gemm.Run(&gemm.Product{M: m, N: 1, K: k, AM: k, AK: 1, BK: 1, BN: 1, LDC: 1, Alpha: 1, Batch: 1},
-		&gemm.Operands{A: a, B: x, C: dst}, pool.Limit())
+		&gemm.Operands{A: a, B: x, C: dst}, 0)
 }
 
 // VecMat computes dst = xᵀ·b: x has k elements, b is k×n, dst has n.
@@ -63,7 +62,7 @@ func VecMat(dst, x, b []float32, k, n int) {
 		return
 	}
 	gemm.Run(&gemm.Product{M: 1, N: n, K: k, AM: k, AK: 1, BK: n, BN: 1, LDC: n, Alpha: 1, Batch: 1},
-		&gemm.Operands{A: x, B: b, C: dst}, pool.Limit())
+		&gemm.Operands{A: x, B: b, C: dst}, 0)
 }
 
 // Product says what [Gemm] computes.
@@ -114,7 +113,7 @@ func Gemm(dst, a, b []float32, p Product) {
 		e := &epilogues[p.Act]
 		g.Finish, g.FinishNS = e.act, e.ns
 	}
-	gemm.Run(&g, &gemm.Operands{A: a, B: b, C: dst, Bias: p.Bias}, pool.Limit())
+	gemm.Run(&g, &gemm.Operands{A: a, B: b, C: dst, Bias: p.Bias}, 0)
 }
 
 // mustMatrix wants n elements to hold a matrix of rows×cols, stored transposed or not, and returns its strides from row to
@@ -157,5 +156,5 @@ func Outer(dst, x, y []float32) {
 	engine.MustApart(name, dst, x)
 	engine.MustApart(name, dst, y)
 	gemm.Run(&gemm.Product{M: len(x), N: len(y), K: 1, AM: 1, AK: 1, BK: len(y), BN: 1, LDC: len(y), Alpha: 1, Batch: 1},
-		&gemm.Operands{A: x, B: y, C: dst}, pool.Limit())
+		&gemm.Operands{A: x, B: y, C: dst}, 0)
 }

@@ -53,7 +53,7 @@ func (pl *Plan) doColumns(lo, hi int, o *Operands, scratch []float32, stop *atom
 			steps := min(pl.kc, end-k)
 			left, right := a.from(k*pl.AK), b.from(k*pl.BK+j*pl.BN)
 			if pl.kind == direct {
-				pl.s.stripe(&pl.Product, left.x, right, c, ldc, n, steps, beta, *buffer)
+				pl.s.stripe(&pl.Product, left.x, right.x, c, ldc, n, steps, beta, *buffer)
 			} else {
 				t := Tile{K: steps, LDC: ldc, Alpha: pl.Alpha, Beta: beta}
 				panels := group*pl.kc + maxLanes

@@ -28,56 +28,58 @@ func (s *shape) small(p *Product, o *Operands) bool {
 	if !s.near(p) {
 		return false
 	}
-	if p.BN == 1 && p.N%s.lanes == 0 {
-		s.stripe(p, o.A, o.right(), o.C, p.LDC, p.N, p.K, p.Beta, nil)
+	if p.BN == 1 && s.whole(p.N) {
+		s.stripe(p, o.A, o.B, o.C, p.LDC, p.N, p.K, p.Beta, nil)
 	} else {
 		buffer := borrow(s.stripeBuffer(p.K))
-		s.stripe(p, o.A, o.right(), o.C, p.LDC, p.N, p.K, p.Beta, *buffer)
+		s.stripe(p, o.A, o.B, o.C, p.LDC, p.N, p.K, p.Beta, *buffer)
 		buffers.Put(buffer)
 	}
 	p.apply(o, o.C, 0, 0, p.M, p.N)
 	return true
 }
 
+// whole reports whether columns fill vectors.
+func (s *shape) whole(cols int) bool { return cols&(s.lanes-1) == 0 }
+
 // stripeBuffer is the memory that stripe needs: a panel of B and spare memory for a tile.
 func (s *shape) stripeBuffer(steps int) int { return steps*s.nr + maxLanes + s.nr*s.mr }
 
 // stripe multiplies all rows of A with n columns of B over a block of the inner dimension. Panels of B whose columns are
 // contiguous and fill vectors are used as they lie, and the others packed.
-func (s *shape) stripe(p *Product, a []float32, b matrix, c []float32, ldc, n, steps int, beta float32, buffer []float32) {
-	t := Tile{K: steps, AI: p.AM, AK: p.AK, LDC: ldc, Alpha: p.Alpha, Beta: beta}
-	_ = a[(p.M-1)*p.AM+(steps-1)*p.AK]
-	b.check((steps-1)*p.BK + (n-1)*p.BN)
+func (s *shape) stripe(p *Product, a, b, c []float32, ldc, n, steps int, beta float32, buffer []float32) {
+	var t Tile // not a literal, which would be copied from another place
+	t.K, t.AI, t.AK, t.LDC, t.Alpha, t.Beta = steps, p.AM, p.AK, ldc, p.Alpha, beta
+	_, _ = a[(p.M-1)*p.AM+(steps-1)*p.AK], b[(steps-1)*p.BK+(n-1)*p.BN]
 	count, height, tall := panels(p.M, s.mr)
 	for j := 0; j < n; j += s.nr {
 		t.Cols = min(s.nr, n-j)
-		if p.BN == 1 && t.Cols%s.lanes == 0 {
-			t.B, t.BK = &b.x[j], p.BK
+		if p.BN == 1 && s.whole(t.Cols) {
+			t.B, t.BK = &b[j], p.BK
 		} else {
 			t.BK = roundUp(t.Cols, s.lanes)
-			s.pack(buffer, b.x[j*p.BN:], p.BN, p.BK, t.Cols, steps, t.BK)
+			s.pack(buffer, b[j*p.BN:], p.BN, p.BK, t.Cols, steps, t.BK)
 			t.B = &buffer[0]
 		}
-		i := 0
-		for _, q := range [2]struct{ number, rows int }{{tall, height + 1}, {count - tall, height}} {
-			if q.number == 0 {
+		for i, rows, number := 0, height+1, tall; i < p.M; rows, number = height, count-tall {
+			if number == 0 {
 				continue
 			}
-			t.Rows, t.Panels, t.NextA = q.rows, q.number, q.rows*p.AM
+			t.Rows, t.Panels, t.NextA = rows, number, rows*p.AM
 			t.A, t.C = &a[i*p.AM], &c[i*ldc+j]
-			if s.masked || t.Cols%s.lanes == 0 {
+			if s.masked || s.whole(t.Cols) {
 				s.below(&t)
 			} else {
 				s.put(&t, buffer[len(buffer)-s.nr*s.mr:])
 			}
-			i += q.number * q.rows
+			i += number * rows
 		}
 	}
 }
 
 // put computes t.Panels tiles, each on spare memory if the kernel takes only whole vectors and the tile has others.
 func (s *shape) put(t *Tile, spare []float32) {
-	if s.masked || t.Cols%s.lanes == 0 {
+	if s.masked || s.whole(t.Cols) {
 		s.below(t)
 		return
 	}

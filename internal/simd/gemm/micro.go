@@ -89,6 +89,9 @@ func (t *Tile) next() {
 // panels cuts m rows into as few panels of at most mr rows as there can be, of heights that differ by at most one: the first
 // tall panels have height+1 rows, the others height.
 func panels(m, mr int) (count, height, tall int) {
-	count = (m + mr - 1) / mr
+	if m <= mr {
+		return 1, m, 0
+	}
+	count = ceilDiv(m, mr)
 	return count, m / count, m % count
 }

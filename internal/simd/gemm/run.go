@@ -6,7 +6,7 @@ import (
 	"github.com/wavelane/wavelane/internal/simd/pool"
 )
 
-// Run computes a product on the shared pool, on a limited number of threads.
+// Run computes a product on the shared pool, on a limited number of threads; 0 stands for as many as the pool permits.
 func Run(p *Product, o *Operands, threads int) {
 	if p.M == 0 || p.N == 0 || p.Batch == 0 {
 		return
@@ -20,6 +20,8 @@ func Run(p *Product, o *Operands, threads int) {
 	}
 	if ns*float64(p.M)*float64(p.N)*float64(p.K)*float64(p.Batch) < splitNS {
 		threads = 1
+	} else if threads == 0 { // what the pool permits takes a lock to find out
+		threads = pool.Limit()
 	}
 	pl := NewPlan(p, threads)
 	n := pl.Scratch()

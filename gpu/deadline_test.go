@@ -21,14 +21,19 @@ func TestDeadlinesOfABusyDevice(t *testing.T) {
 	k, l := slow(t, d)
 	quick := affine(t, d)
 	x, y := make([]float32, 64), make([]float32, 64)
-	// A kernel that takes two seconds here, whatever the machine.
+	// A kernel that takes two seconds here, whatever the machine. Neither compiling it nor other work, which runs may have to wait for,
+	// makes it seem slower than it is.
 	l.Grid[0] = 64
+	require.NoError(t, k.Run(ctx, l, y, x))
 	took := time.Duration(0)
 	for took < 100*time.Millisecond && l.Grid[0] < 30_000 {
 		l.Grid[0] *= 2
-		start := time.Now()
-		require.NoError(t, k.Run(ctx, l, y, x))
-		took = time.Since(start)
+		took = time.Hour
+		for range 3 {
+			start := time.Now()
+			require.NoError(t, k.Run(ctx, l, y, x))
+			took = min(took, time.Since(start))
+		}
 	}
 	l.Grid[0] = uint32(min(65_535, uint64(l.Grid[0])*uint64(2*time.Second)/uint64(took)))
 

@@ -44,9 +44,6 @@ func (f rowsForm) between(c *call) rowsForm {
 	return f
 }
 
-// cached is how many elements of a result caches hold, as elementwise kernels have it.
-const cached = 1 << 19
-
 func rowwiseAs[S any](o *engine.RowOp[S], form rowsForm) func(*call) work {
 	return func(c *call) work {
 		form := form.between(c)
@@ -69,19 +66,11 @@ func rowwiseAs[S any](o *engine.RowOp[S], form rowsForm) func(*call) work {
 		perRow := engine.CeilDiv(cols, size)
 		if perRow <= engine.FewBlocks {
 			together := max(1, mostBlock/max(1, cols)) // short rows
-			byRows := o.Rows != nil && cols <= size
-			around := byRows && c.epilogue == nil && rows*cols >= cached
 			return one(rows, 20+2*ns*float64(cols), func(a *args, lo, hi int) {
-				var scratch []float32
-				if kernels.HasRows && around && lo < hi && &form.y(a)[0] != &form.x(a)[0] {
-					b := engine.Borrow(cols)
-					defer engine.Scratch.Put(b)
-					scratch = *b
-				}
 				for lo < hi {
 					end := min(lo+together, hi)
 					form.before(a, lo*cols, end*cols)
-					if !kernels.HasRows || !byRows || !o.Rows(form.y(a)[lo*cols:end*cols], form.x(a)[lo*cols:end*cols], scratch, cols) {
+					if !kernels.HasRows || o.Rows == nil || cols > size || !o.Rows(form.y(a)[lo*cols:end*cols], form.x(a)[lo*cols:end*cols], cols) {
 						for row := lo; row < end; row++ {
 							y, x, v := operands(a, row)
 							o.Short(y, x, v)

@@ -15,9 +15,8 @@ type RowOp[S any] struct {
 	// the operation does not have them.
 	Write func(y, x, gamma, beta []float32, own, row S, eps float64)
 	Cost  Cost // of block and of write
-	// Rows does rows of n elements, at most those of a block, and reports whether it has; nil if nothing is gained by it. With scratch
-	// memory for a row it writes around caches.
-	Rows  func(y, x, scratch []float32, n int) bool
+	// Rows does rows of n elements, at most those of a block, and reports whether it has; nil if nothing is gained by it.
+	Rows  func(y, x []float32, n int) bool
 	tasks FreeList[rowTask[S]]
 }
 
@@ -57,7 +56,7 @@ const FewBlocks = 4
 // Short does a row of few blocks.
 func (o *RowOp[S]) Short(y, x []float32, v Vectors) {
 	if len(y) <= BlockLen() {
-		if kernels.HasRows && o.Rows != nil && o.Rows(y, x, nil, len(y)) {
+		if kernels.HasRows && o.Rows != nil && o.Rows(y, x, len(y)) {
 			return
 		}
 		s := o.Block(y, x)

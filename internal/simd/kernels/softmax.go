@@ -9,12 +9,11 @@ package kernels
 //		for i := range y { y[i] /= y[0] + … }
 //	}
 //
-// A row that holds NaN or +Inf, or only −Inf, becomes NaN. With scratch memory of n elements, rows that are whole lines of memory are
-// written around caches, which is best for results that they do not hold.
-func SoftmaxRows(y, x, scratch []float32, n int) bool {
+// A row that holds NaN or +Inf, or only −Inf, becomes NaN.
+func SoftmaxRows(y, x []float32, n int) bool {
 	if n == 0 || len(x) == 0 {
 		return true
 	}
 	_ = y[len(x)-1]
-	return softmaxRows(y, x, scratch, len(x)/n, n)
+	return softmaxRows(y, x, len(x)/n, n)
 }

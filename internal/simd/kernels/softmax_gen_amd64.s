@@ -124,78 +124,74 @@ DATA softmaxTableAVX2<>+472(SB)/4, $0x00000000
 DATA softmaxTableAVX2<>+476(SB)/4, $0x00000000
 GLOBL softmaxTableAVX2<>(SB), RODATA|NOPTR, $480
 
-// func softmaxRowsAVX2(y *float32, x *float32, e *float32, rows int, n int)
-// Requires: AVX, AVX2, CMOV, FMA3, MMX+
-TEXT ·softmaxRowsAVX2(SB), NOSPLIT, $0-40
+// func softmaxRowsAVX2(y *float32, x *float32, rows int, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·softmaxRowsAVX2(SB), NOSPLIT, $0-32
 	MOVQ    y+0(FP), AX
 	MOVQ    x+8(FP), CX
-	MOVQ    e+16(FP), DX
-	MOVQ    rows+24(FP), BX
-	MOVQ    n+32(FP), SI
-	SHLQ    $0x02, SI
-	MOVQ    SI, R9
-	ANDQ    $-32, R9
-	MOVQ    SI, R10
-	ANDQ    $-64, R10
-	MOVQ    SI, R11
-	ANDQ    $-128, R11
-	MOVQ    SI, R8
-	SUBQ    R9, R8
+	MOVQ    rows+16(FP), DX
+	MOVQ    n+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    BX, R8
+	ANDQ    $-32, R8
+	MOVQ    BX, R9
+	ANDQ    $-64, R9
+	MOVQ    BX, R10
+	ANDQ    $-128, R10
+	MOVQ    BX, DI
+	SUBQ    R8, DI
 	VMOVUPS softmaxTableAVX2<>+0(SB), Y0
 	VMOVUPS softmaxTableAVX2<>+32(SB), Y1
 	VMOVUPS softmaxTableAVX2<>+64(SB), Y2
 	VMOVUPS softmaxTableAVX2<>+96(SB), Y3
 	VMOVUPS softmaxTableAVX2<>+128(SB), Y4
-	XORQ    R12, R12
-	CMPQ    DX, AX
-	CMOVQEQ SI, R12
 
 row:
 	VMOVUPS softmaxTableAVX2<>+160(SB), Y5
 	VMOVUPS softmaxTableAVX2<>+160(SB), Y6
 	VMOVUPS softmaxTableAVX2<>+160(SB), Y7
 	VMOVUPS softmaxTableAVX2<>+160(SB), Y8
-	XORQ    DI, DI
-	CMPQ    DI, R11
+	XORQ    SI, SI
+	CMPQ    SI, R10
 	JGE     maxManyDone
 
 maxMany:
-	VMAXPS (CX)(DI*1), Y5, Y5
-	VMAXPS 32(CX)(DI*1), Y6, Y6
-	VMAXPS 64(CX)(DI*1), Y7, Y7
-	VMAXPS 96(CX)(DI*1), Y8, Y8
-	ADDQ   $0x00000080, DI
-	CMPQ   DI, R11
+	VMAXPS (CX)(SI*1), Y5, Y5
+	VMAXPS 32(CX)(SI*1), Y6, Y6
+	VMAXPS 64(CX)(SI*1), Y7, Y7
+	VMAXPS 96(CX)(SI*1), Y8, Y8
+	ADDQ   $0x00000080, SI
+	CMPQ   SI, R10
 	JL     maxMany
 
 maxManyDone:
-	CMPQ DI, R10
+	CMPQ SI, R9
 	JGE  maxPairDone
 
 maxPair:
-	VMAXPS (CX)(DI*1), Y5, Y5
-	VMAXPS 32(CX)(DI*1), Y6, Y6
-	ADDQ   $0x00000040, DI
-	CMPQ   DI, R10
+	VMAXPS (CX)(SI*1), Y5, Y5
+	VMAXPS 32(CX)(SI*1), Y6, Y6
+	ADDQ   $0x00000040, SI
+	CMPQ   SI, R9
 	JL     maxPair
 
 maxPairDone:
-	CMPQ DI, R9
+	CMPQ SI, R8
 	JGE  maxOneDone
 
 maxOne:
-	VMAXPS (CX)(DI*1), Y5, Y5
-	ADDQ   $0x00000020, DI
-	CMPQ   DI, R9
+	VMAXPS (CX)(SI*1), Y5, Y5
+	ADDQ   $0x00000020, SI
+	CMPQ   SI, R8
 	JL     maxOne
 
 maxOneDone:
-	TESTQ      R8, R8
+	TESTQ      DI, DI
 	JZ         maxWhole
-	LEAQ       softmaxTableAVX2<>+448(SB), DI
-	SUBQ       R8, DI
-	VMOVUPS    (DI), Y10
-	VMASKMOVPS (CX)(R9*1), Y10, Y9
+	LEAQ       softmaxTableAVX2<>+448(SB), SI
+	SUBQ       DI, SI
+	VMOVUPS    (SI), Y10
+	VMASKMOVPS (CX)(R8*1), Y10, Y9
 	VMOVUPS    softmaxTableAVX2<>+160(SB), Y11
 	VBLENDVPS  Y10, Y9, Y11, Y9
 	VMAXPS     Y9, Y8, Y8
@@ -214,13 +210,13 @@ maxWhole:
 	VBROADCASTSS X6, Y5
 	VXORPS       Y6, Y6, Y6
 	VXORPS       Y7, Y7, Y7
-	XORQ         DI, DI
-	CMPQ         DI, R10
+	XORQ         SI, SI
+	CMPQ         SI, R9
 	JGE          expManyDone
 
 expMany:
-	VADDPS       (CX)(DI*1), Y5, Y8
-	VADDPS       32(CX)(DI*1), Y5, Y9
+	VADDPS       (CX)(SI*1), Y5, Y8
+	VADDPS       32(CX)(SI*1), Y5, Y9
 	VMAXPS       Y8, Y0, Y8
 	VMOVAPS      Y2, Y10
 	VFMADD231PS  Y1, Y8, Y10
@@ -249,20 +245,20 @@ expMany:
 	VMULPS       Y10, Y11, Y11
 	VPSLLD       $0x17, Y12, Y12
 	VMULPS       Y12, Y13, Y13
-	VMOVUPS      Y11, (DX)(DI*1)
+	VMOVUPS      Y11, (AX)(SI*1)
 	VADDPS       Y11, Y6, Y6
-	VMOVUPS      Y13, 32(DX)(DI*1)
+	VMOVUPS      Y13, 32(AX)(SI*1)
 	VADDPS       Y13, Y7, Y7
-	ADDQ         $0x00000040, DI
-	CMPQ         DI, R10
+	ADDQ         $0x00000040, SI
+	CMPQ         SI, R9
 	JL           expMany
 
 expManyDone:
-	CMPQ DI, R9
+	CMPQ SI, R8
 	JGE  expOneDone
 
 expOne:
-	VADDPS       (CX)(DI*1), Y5, Y8
+	VADDPS       (CX)(SI*1), Y5, Y8
 	VMAXPS       Y8, Y0, Y8
 	VMOVAPS      Y2, Y9
 	VFMADD231PS  Y1, Y8, Y9
@@ -277,19 +273,19 @@ expOne:
 	VFMADD213PS  softmaxTableAVX2<>+224(SB), Y8, Y10
 	VPSLLD       $0x17, Y9, Y9
 	VMULPS       Y9, Y10, Y10
-	VMOVUPS      Y10, (DX)(DI*1)
+	VMOVUPS      Y10, (AX)(SI*1)
 	VADDPS       Y10, Y6, Y6
-	ADDQ         $0x00000020, DI
-	CMPQ         DI, R9
+	ADDQ         $0x00000020, SI
+	CMPQ         SI, R8
 	JL           expOne
 
 expOneDone:
-	TESTQ        R8, R8
+	TESTQ        DI, DI
 	JZ           expWhole
-	LEAQ         softmaxTableAVX2<>+448(SB), DI
-	SUBQ         R8, DI
-	VMOVUPS      (DI), Y9
-	VMASKMOVPS   (CX)(R9*1), Y9, Y8
+	LEAQ         softmaxTableAVX2<>+448(SB), SI
+	SUBQ         DI, SI
+	VMOVUPS      (SI), Y9
+	VMASKMOVPS   (CX)(R8*1), Y9, Y8
 	VMOVUPS      softmaxTableAVX2<>+160(SB), Y10
 	VBLENDVPS    Y9, Y8, Y10, Y8
 	VADDPS       Y8, Y5, Y8
@@ -307,10 +303,10 @@ expOneDone:
 	VFMADD213PS  softmaxTableAVX2<>+224(SB), Y8, Y9
 	VPSLLD       $0x17, Y5, Y5
 	VMULPS       Y5, Y9, Y9
-	LEAQ         softmaxTableAVX2<>+448(SB), DI
-	SUBQ         R8, DI
-	VMOVUPS      (DI), Y5
-	VMASKMOVPS   Y9, Y5, (DX)(R9*1)
+	LEAQ         softmaxTableAVX2<>+448(SB), SI
+	SUBQ         DI, SI
+	VMOVUPS      (SI), Y5
+	VMASKMOVPS   Y9, Y5, (AX)(R8*1)
 	VADDPS       Y9, Y7, Y7
 
 expWhole:
@@ -324,116 +320,62 @@ expWhole:
 	VMOVSS       softmaxTableAVX2<>+224(SB), X6
 	VDIVSS       X5, X6, X5
 	VBROADCASTSS X5, Y5
-	TESTQ        R12, R12
-	JNZ          kept
-	XORQ         DI, DI
-	CMPQ         DI, R11
-	JGE          streamManyDone
-
-streamMany:
-	VMULPS   (DX)(DI*1), Y5, Y6
-	VMULPS   32(DX)(DI*1), Y5, Y7
-	VMULPS   64(DX)(DI*1), Y5, Y8
-	VMULPS   96(DX)(DI*1), Y5, Y9
-	VMOVNTPS Y6, (AX)(DI*1)
-	VMOVNTPS Y7, 32(AX)(DI*1)
-	VMOVNTPS Y8, 64(AX)(DI*1)
-	VMOVNTPS Y9, 96(AX)(DI*1)
-	ADDQ     $0x00000080, DI
-	CMPQ     DI, R11
-	JL       streamMany
-
-streamManyDone:
-	CMPQ DI, R10
-	JGE  streamPairDone
-
-streamPair:
-	VMULPS   (DX)(DI*1), Y5, Y6
-	VMULPS   32(DX)(DI*1), Y5, Y7
-	VMOVNTPS Y6, (AX)(DI*1)
-	VMOVNTPS Y7, 32(AX)(DI*1)
-	ADDQ     $0x00000040, DI
-	CMPQ     DI, R10
-	JL       streamPair
-
-streamPairDone:
-	CMPQ DI, R9
-	JGE  streamOneDone
-
-streamOne:
-	VMULPS   (DX)(DI*1), Y5, Y6
-	VMOVNTPS Y6, (AX)(DI*1)
-	ADDQ     $0x00000020, DI
-	CMPQ     DI, R9
-	JL       streamOne
-
-streamOneDone:
-	TESTQ R8, R8
-	JZ    streamWhole
-
-streamWhole:
-	JMP scaled
-
-kept:
-	XORQ DI, DI
-	CMPQ DI, R11
-	JGE  scaleManyDone
+	XORQ         SI, SI
+	CMPQ         SI, R10
+	JGE          scaleManyDone
 
 scaleMany:
-	VMULPS  (DX)(DI*1), Y5, Y6
-	VMULPS  32(DX)(DI*1), Y5, Y7
-	VMULPS  64(DX)(DI*1), Y5, Y8
-	VMULPS  96(DX)(DI*1), Y5, Y9
-	VMOVUPS Y6, (DX)(DI*1)
-	VMOVUPS Y7, 32(DX)(DI*1)
-	VMOVUPS Y8, 64(DX)(DI*1)
-	VMOVUPS Y9, 96(DX)(DI*1)
-	ADDQ    $0x00000080, DI
-	CMPQ    DI, R11
+	VMULPS  (AX)(SI*1), Y5, Y6
+	VMULPS  32(AX)(SI*1), Y5, Y7
+	VMULPS  64(AX)(SI*1), Y5, Y8
+	VMULPS  96(AX)(SI*1), Y5, Y9
+	VMOVUPS Y6, (AX)(SI*1)
+	VMOVUPS Y7, 32(AX)(SI*1)
+	VMOVUPS Y8, 64(AX)(SI*1)
+	VMOVUPS Y9, 96(AX)(SI*1)
+	ADDQ    $0x00000080, SI
+	CMPQ    SI, R10
 	JL      scaleMany
 
 scaleManyDone:
-	CMPQ DI, R10
+	CMPQ SI, R9
 	JGE  scalePairDone
 
 scalePair:
-	VMULPS  (DX)(DI*1), Y5, Y6
-	VMULPS  32(DX)(DI*1), Y5, Y7
-	VMOVUPS Y6, (DX)(DI*1)
-	VMOVUPS Y7, 32(DX)(DI*1)
-	ADDQ    $0x00000040, DI
-	CMPQ    DI, R10
+	VMULPS  (AX)(SI*1), Y5, Y6
+	VMULPS  32(AX)(SI*1), Y5, Y7
+	VMOVUPS Y6, (AX)(SI*1)
+	VMOVUPS Y7, 32(AX)(SI*1)
+	ADDQ    $0x00000040, SI
+	CMPQ    SI, R9
 	JL      scalePair
 
 scalePairDone:
-	CMPQ DI, R9
+	CMPQ SI, R8
 	JGE  scaleOneDone
 
 scaleOne:
-	VMULPS  (DX)(DI*1), Y5, Y6
-	VMOVUPS Y6, (DX)(DI*1)
-	ADDQ    $0x00000020, DI
-	CMPQ    DI, R9
+	VMULPS  (AX)(SI*1), Y5, Y6
+	VMOVUPS Y6, (AX)(SI*1)
+	ADDQ    $0x00000020, SI
+	CMPQ    SI, R8
 	JL      scaleOne
 
 scaleOneDone:
-	TESTQ      R8, R8
+	TESTQ      DI, DI
 	JZ         scaleWhole
-	LEAQ       softmaxTableAVX2<>+448(SB), DI
-	SUBQ       R8, DI
-	VMOVUPS    (DI), Y7
-	VMASKMOVPS (DX)(R9*1), Y7, Y6
+	LEAQ       softmaxTableAVX2<>+448(SB), SI
+	SUBQ       DI, SI
+	VMOVUPS    (SI), Y7
+	VMASKMOVPS (AX)(R8*1), Y7, Y6
 	VMULPS     Y6, Y5, Y6
-	VMASKMOVPS Y6, Y7, (DX)(R9*1)
+	VMASKMOVPS Y6, Y7, (AX)(R8*1)
 
 scaleWhole:
-scaled:
-	ADDQ SI, CX
-	ADDQ SI, AX
-	ADDQ R12, DX
-	DECQ BX
+	ADDQ BX, CX
+	ADDQ BX, AX
+	DECQ DX
 	JNZ  row
-	SFENCE
 	VZEROUPPER
 	RET
 
@@ -647,23 +589,22 @@ DATA softmaxTableAVX512<>+824(SB)/4, $0x3c07d3ec
 DATA softmaxTableAVX512<>+828(SB)/4, $0x3c07d3ec
 GLOBL softmaxTableAVX512<>(SB), RODATA|NOPTR, $832
 
-// func softmaxRowsAVX512(y *float32, x *float32, e *float32, rows int, n int)
-// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
-TEXT ·softmaxRowsAVX512(SB), NOSPLIT, $0-40
+// func softmaxRowsAVX512(y *float32, x *float32, rows int, n int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·softmaxRowsAVX512(SB), NOSPLIT, $0-32
 	MOVQ    y+0(FP), AX
 	MOVQ    x+8(FP), CX
-	MOVQ    e+16(FP), DX
-	MOVQ    rows+24(FP), BX
-	MOVQ    n+32(FP), SI
-	SHLQ    $0x02, SI
-	MOVQ    SI, R9
-	ANDQ    $-64, R9
-	MOVQ    SI, R10
-	ANDQ    $-128, R10
-	MOVQ    SI, R11
-	ANDQ    $-256, R11
-	MOVQ    SI, R8
-	SUBQ    R9, R8
+	MOVQ    rows+16(FP), DX
+	MOVQ    n+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    BX, R8
+	ANDQ    $-64, R8
+	MOVQ    BX, R9
+	ANDQ    $-128, R9
+	MOVQ    BX, R10
+	ANDQ    $-256, R10
+	MOVQ    BX, DI
+	SUBQ    R8, DI
 	VMOVUPS softmaxTableAVX512<>+0(SB), Z0
 	VMOVUPS softmaxTableAVX512<>+64(SB), Z1
 	VMOVUPS softmaxTableAVX512<>+128(SB), Z2
@@ -676,59 +617,56 @@ TEXT ·softmaxRowsAVX512(SB), NOSPLIT, $0-40
 	VMOVUPS softmaxTableAVX512<>+640(SB), Z9
 	VMOVUPS softmaxTableAVX512<>+704(SB), Z10
 	VMOVUPS softmaxTableAVX512<>+768(SB), Z11
-	MOVQ    R8, R12
-	SHRQ    $0x02, R12
-	MOVL    $0x0000ffff, DI
-	BZHIL   R12, DI, DI
-	KMOVW   DI, K1
-	XORQ    R12, R12
-	CMPQ    DX, AX
-	CMOVQEQ SI, R12
+	MOVQ    DI, R11
+	SHRQ    $0x02, R11
+	MOVL    $0x0000ffff, SI
+	BZHIL   R11, SI, SI
+	KMOVW   SI, K1
 
 row:
 	VMOVUPS softmaxTableAVX512<>+320(SB), Z12
 	VMOVUPS softmaxTableAVX512<>+320(SB), Z15
 	VMOVUPS softmaxTableAVX512<>+320(SB), Z16
 	VMOVUPS softmaxTableAVX512<>+320(SB), Z17
-	XORQ    DI, DI
-	CMPQ    DI, R11
+	XORQ    SI, SI
+	CMPQ    SI, R10
 	JGE     maxManyDone
 
 maxMany:
-	VMAXPS (CX)(DI*1), Z12, Z12
-	VMAXPS 64(CX)(DI*1), Z15, Z15
-	VMAXPS 128(CX)(DI*1), Z16, Z16
-	VMAXPS 192(CX)(DI*1), Z17, Z17
-	ADDQ   $0x00000100, DI
-	CMPQ   DI, R11
+	VMAXPS (CX)(SI*1), Z12, Z12
+	VMAXPS 64(CX)(SI*1), Z15, Z15
+	VMAXPS 128(CX)(SI*1), Z16, Z16
+	VMAXPS 192(CX)(SI*1), Z17, Z17
+	ADDQ   $0x00000100, SI
+	CMPQ   SI, R10
 	JL     maxMany
 
 maxManyDone:
-	CMPQ DI, R10
+	CMPQ SI, R9
 	JGE  maxPairDone
 
 maxPair:
-	VMAXPS (CX)(DI*1), Z12, Z12
-	VMAXPS 64(CX)(DI*1), Z15, Z15
-	ADDQ   $0x00000080, DI
-	CMPQ   DI, R10
+	VMAXPS (CX)(SI*1), Z12, Z12
+	VMAXPS 64(CX)(SI*1), Z15, Z15
+	ADDQ   $0x00000080, SI
+	CMPQ   SI, R9
 	JL     maxPair
 
 maxPairDone:
-	CMPQ DI, R9
+	CMPQ SI, R8
 	JGE  maxOneDone
 
 maxOne:
-	VMAXPS (CX)(DI*1), Z12, Z12
-	ADDQ   $0x00000040, DI
-	CMPQ   DI, R9
+	VMAXPS (CX)(SI*1), Z12, Z12
+	ADDQ   $0x00000040, SI
+	CMPQ   SI, R8
 	JL     maxOne
 
 maxOneDone:
-	TESTQ   R8, R8
+	TESTQ   DI, DI
 	JZ      maxWhole
 	VMOVAPS Z5, Z18
-	VMOVUPS (CX)(R9*1), K1, Z18
+	VMOVUPS (CX)(R8*1), K1, Z18
 	VMAXPS  Z18, Z17, Z17
 
 maxWhole:
@@ -747,13 +685,13 @@ maxWhole:
 	VBROADCASTSS  X12, Z12
 	VPXORD        Z13, Z13, Z13
 	VPXORD        Z14, Z14, Z14
-	XORQ          DI, DI
-	CMPQ          DI, R10
+	XORQ          SI, SI
+	CMPQ          SI, R9
 	JGE           expManyDone
 
 expMany:
-	VADDPS       (CX)(DI*1), Z12, Z15
-	VADDPS       64(CX)(DI*1), Z12, Z16
+	VADDPS       (CX)(SI*1), Z12, Z15
+	VADDPS       64(CX)(SI*1), Z12, Z16
 	VMAXPS       Z15, Z0, Z15
 	VMOVAPS      Z2, Z17
 	VFMADD231PS  Z1, Z15, Z17
@@ -782,20 +720,20 @@ expMany:
 	VMULPS       Z17, Z18, Z18
 	VPSLLD       $0x17, Z19, Z19
 	VMULPS       Z19, Z20, Z20
-	VMOVUPS      Z18, (DX)(DI*1)
+	VMOVUPS      Z18, (AX)(SI*1)
 	VADDPS       Z18, Z13, Z13
-	VMOVUPS      Z20, 64(DX)(DI*1)
+	VMOVUPS      Z20, 64(AX)(SI*1)
 	VADDPS       Z20, Z14, Z14
-	ADDQ         $0x00000080, DI
-	CMPQ         DI, R10
+	ADDQ         $0x00000080, SI
+	CMPQ         SI, R9
 	JL           expMany
 
 expManyDone:
-	CMPQ DI, R9
+	CMPQ SI, R8
 	JGE  expOneDone
 
 expOne:
-	VADDPS       (CX)(DI*1), Z12, Z15
+	VADDPS       (CX)(SI*1), Z12, Z15
 	VMAXPS       Z15, Z0, Z15
 	VMOVAPS      Z2, Z16
 	VFMADD231PS  Z1, Z15, Z16
@@ -810,17 +748,17 @@ expOne:
 	VFMADD213PS  Z6, Z15, Z17
 	VPSLLD       $0x17, Z16, Z16
 	VMULPS       Z16, Z17, Z17
-	VMOVUPS      Z17, (DX)(DI*1)
+	VMOVUPS      Z17, (AX)(SI*1)
 	VADDPS       Z17, Z13, Z13
-	ADDQ         $0x00000040, DI
-	CMPQ         DI, R9
+	ADDQ         $0x00000040, SI
+	CMPQ         SI, R8
 	JL           expOne
 
 expOneDone:
-	TESTQ        R8, R8
+	TESTQ        DI, DI
 	JZ           expWhole
 	VMOVAPS      Z5, Z15
-	VMOVUPS      (CX)(R9*1), K1, Z15
+	VMOVUPS      (CX)(R8*1), K1, Z15
 	VADDPS       Z15, Z12, Z15
 	VMAXPS       Z15, Z0, Z15
 	VMOVAPS      Z2, Z12
@@ -836,7 +774,7 @@ expOneDone:
 	VFMADD213PS  Z6, Z15, Z16
 	VPSLLD       $0x17, Z12, Z12
 	VMULPS       Z12, Z16, Z16
-	VMOVUPS      Z16, K1, (DX)(R9*1)
+	VMOVUPS      Z16, K1, (AX)(R8*1)
 	VADDPS       Z16, Z14, Z14
 
 expWhole:
@@ -852,111 +790,57 @@ expWhole:
 	VMOVSS        softmaxTableAVX512<>+448(SB), X12
 	VDIVSS        X15, X12, X15
 	VBROADCASTSS  X15, Z12
-	TESTQ         R12, R12
-	JNZ           kept
-	XORQ          DI, DI
-	CMPQ          DI, R11
-	JGE           streamManyDone
-
-streamMany:
-	VMULPS   (DX)(DI*1), Z12, Z15
-	VMULPS   64(DX)(DI*1), Z12, Z16
-	VMULPS   128(DX)(DI*1), Z12, Z17
-	VMULPS   192(DX)(DI*1), Z12, Z18
-	VMOVNTPS Z15, (AX)(DI*1)
-	VMOVNTPS Z16, 64(AX)(DI*1)
-	VMOVNTPS Z17, 128(AX)(DI*1)
-	VMOVNTPS Z18, 192(AX)(DI*1)
-	ADDQ     $0x00000100, DI
-	CMPQ     DI, R11
-	JL       streamMany
-
-streamManyDone:
-	CMPQ DI, R10
-	JGE  streamPairDone
-
-streamPair:
-	VMULPS   (DX)(DI*1), Z12, Z15
-	VMULPS   64(DX)(DI*1), Z12, Z16
-	VMOVNTPS Z15, (AX)(DI*1)
-	VMOVNTPS Z16, 64(AX)(DI*1)
-	ADDQ     $0x00000080, DI
-	CMPQ     DI, R10
-	JL       streamPair
-
-streamPairDone:
-	CMPQ DI, R9
-	JGE  streamOneDone
-
-streamOne:
-	VMULPS   (DX)(DI*1), Z12, Z15
-	VMOVNTPS Z15, (AX)(DI*1)
-	ADDQ     $0x00000040, DI
-	CMPQ     DI, R9
-	JL       streamOne
-
-streamOneDone:
-	TESTQ R8, R8
-	JZ    streamWhole
-
-streamWhole:
-	JMP scaled
-
-kept:
-	XORQ DI, DI
-	CMPQ DI, R11
-	JGE  scaleManyDone
+	XORQ          SI, SI
+	CMPQ          SI, R10
+	JGE           scaleManyDone
 
 scaleMany:
-	VMULPS  (DX)(DI*1), Z12, Z15
-	VMULPS  64(DX)(DI*1), Z12, Z16
-	VMULPS  128(DX)(DI*1), Z12, Z17
-	VMULPS  192(DX)(DI*1), Z12, Z18
-	VMOVUPS Z15, (DX)(DI*1)
-	VMOVUPS Z16, 64(DX)(DI*1)
-	VMOVUPS Z17, 128(DX)(DI*1)
-	VMOVUPS Z18, 192(DX)(DI*1)
-	ADDQ    $0x00000100, DI
-	CMPQ    DI, R11
+	VMULPS  (AX)(SI*1), Z12, Z15
+	VMULPS  64(AX)(SI*1), Z12, Z16
+	VMULPS  128(AX)(SI*1), Z12, Z17
+	VMULPS  192(AX)(SI*1), Z12, Z18
+	VMOVUPS Z15, (AX)(SI*1)
+	VMOVUPS Z16, 64(AX)(SI*1)
+	VMOVUPS Z17, 128(AX)(SI*1)
+	VMOVUPS Z18, 192(AX)(SI*1)
+	ADDQ    $0x00000100, SI
+	CMPQ    SI, R10
 	JL      scaleMany
 
 scaleManyDone:
-	CMPQ DI, R10
+	CMPQ SI, R9
 	JGE  scalePairDone
 
 scalePair:
-	VMULPS  (DX)(DI*1), Z12, Z15
-	VMULPS  64(DX)(DI*1), Z12, Z16
-	VMOVUPS Z15, (DX)(DI*1)
-	VMOVUPS Z16, 64(DX)(DI*1)
-	ADDQ    $0x00000080, DI
-	CMPQ    DI, R10
+	VMULPS  (AX)(SI*1), Z12, Z15
+	VMULPS  64(AX)(SI*1), Z12, Z16
+	VMOVUPS Z15, (AX)(SI*1)
+	VMOVUPS Z16, 64(AX)(SI*1)
+	ADDQ    $0x00000080, SI
+	CMPQ    SI, R9
 	JL      scalePair
 
 scalePairDone:
-	CMPQ DI, R9
+	CMPQ SI, R8
 	JGE  scaleOneDone
 
 scaleOne:
-	VMULPS  (DX)(DI*1), Z12, Z15
-	VMOVUPS Z15, (DX)(DI*1)
-	ADDQ    $0x00000040, DI
-	CMPQ    DI, R9
+	VMULPS  (AX)(SI*1), Z12, Z15
+	VMOVUPS Z15, (AX)(SI*1)
+	ADDQ    $0x00000040, SI
+	CMPQ    SI, R8
 	JL      scaleOne
 
 scaleOneDone:
-	TESTQ    R8, R8
+	TESTQ    DI, DI
 	JZ       scaleWhole
-	VMULPS.Z (DX)(R9*1), Z12, K1, Z12
-	VMOVUPS  Z12, K1, (DX)(R9*1)
+	VMULPS.Z (AX)(R8*1), Z12, K1, Z12
+	VMOVUPS  Z12, K1, (AX)(R8*1)
 
 scaleWhole:
-scaled:
-	ADDQ SI, CX
-	ADDQ SI, AX
-	ADDQ R12, DX
-	DECQ BX
+	ADDQ BX, CX
+	ADDQ BX, AX
+	DECQ DX
 	JNZ  row
-	SFENCE
 	VZEROUPPER
 	RET

@@ -5,4 +5,4 @@ package kernels
 // HasRows says whether there is a tier for which [SoftmaxRows] does something: a constant, so that no page loads what it cannot use.
 const HasRows = false
 
-func softmaxRows(_, _, _ []float32, _, _ int) bool { return false }
+func softmaxRows(_, _ []float32, _, _ int) bool { return false }

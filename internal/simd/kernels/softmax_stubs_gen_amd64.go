@@ -2,12 +2,12 @@
 
 package kernels
 
-// softmaxRowsAVX2 sets rows of y, of n elements each, to softmax of those of x; neither is 0. See SoftmaxRows; e is y, or scratch memory.
+// softmaxRowsAVX2 sets rows of y, of n elements each, to softmax of those of x; neither is 0.
 //
 //go:noescape
-func softmaxRowsAVX2(y *float32, x *float32, e *float32, rows int, n int)
+func softmaxRowsAVX2(y *float32, x *float32, rows int, n int)
 
-// softmaxRowsAVX512 sets rows of y, of n elements each, to softmax of those of x; neither is 0. See SoftmaxRows; e is y, or scratch memory.
+// softmaxRowsAVX512 sets rows of y, of n elements each, to softmax of those of x; neither is 0.
 //
 //go:noescape
-func softmaxRowsAVX512(y *float32, x *float32, e *float32, rows int, n int)
+func softmaxRowsAVX512(y *float32, x *float32, rows int, n int)

@@ -19,7 +19,7 @@ func TestSoftmaxRows(t *testing.T) {
 				x[i] = float32(30 * r.NormFloat64())
 			}
 			y := slices.Repeat([]float32{7}, len(x)+20)
-			if !SoftmaxRows(y[:len(x)], x, nil, n) {
+			if !SoftmaxRows(y[:len(x)], x, n) {
 				return
 			}
 			for _, v := range y[len(x):] {
@@ -35,7 +35,7 @@ func TestSoftmaxRows(t *testing.T) {
 					require.InDelta(t, 1, (float64(y[row*n+i])+1e-30)/(math.Exp(float64(v-m))/sum+1e-30), 1e-6, "%d of %d: %v", i, n, v)
 				}
 			}
-			require.True(t, SoftmaxRows(x, x, nil, n))
+			require.True(t, SoftmaxRows(x, x, n))
 			require.Equal(t, y[:len(x)], x)
 		}
 	})
@@ -50,7 +50,7 @@ func TestSoftmaxRowsSpecial(t *testing.T) {
 				x, y := make([]float32, n), make([]float32, n)
 				for _, special := range []float32{inf, nan} {
 					x[at] = special
-					if !SoftmaxRows(y, x, nil, n) {
+					if !SoftmaxRows(y, x, n) {
 						return
 					}
 					for _, v := range y {
@@ -58,7 +58,7 @@ func TestSoftmaxRowsSpecial(t *testing.T) {
 					}
 				}
 				x[at] = -inf
-				require.True(t, SoftmaxRows(y, x, nil, n))
+				require.True(t, SoftmaxRows(y, x, n))
 				for i, v := range y {
 					switch {
 					case n == 1:
@@ -68,30 +68,6 @@ func TestSoftmaxRowsSpecial(t *testing.T) {
 					default:
 						require.InDelta(t, 1/float64(n-1), v, 1e-6)
 					}
-				}
-			}
-		}
-	})
-}
-
-// With scratch memory rows are the same, to the bit, wherever they begin, and nothing beside them is written.
-func TestSoftmaxRowsAround(t *testing.T) {
-	r := random(t)
-	onTiers(t, func(t *testing.T) {
-		for _, n := range []int{16, 48, 64, 240, 1024, 17} {
-			x, want := make([]float32, 3*n), make([]float32, 3*n)
-			for i := range x {
-				x[i] = float32(30 * r.NormFloat64())
-			}
-			if !SoftmaxRows(want, x, nil, n) {
-				return
-			}
-			for first := range 17 {
-				y, scratch := slices.Repeat([]float32{7}, len(x)+40), slices.Repeat([]float32{7}, n+16)
-				require.True(t, SoftmaxRows(y[first:][:len(x)], x, scratch[:n], n))
-				require.Equal(t, want, y[first:][:len(x)])
-				for _, v := range slices.Concat(y[:first], y[first+len(x):], scratch[n:]) {
-					require.Equal(t, float32(7), v)
 				}
 			}
 		}

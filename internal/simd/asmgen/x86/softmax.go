@@ -26,9 +26,6 @@ func softmaxFiles() (map[string][]byte, error) {
 // right to 2⁻²³·⁴; what is below 2⁻¹²⁶·⁵ becomes 0. NaN and infinities need no care: the difference of the one that is NaN or +Inf is
 // NaN, so is the sum, and with it the row, whatever the maximum was.
 //
-// Where caches do not hold the result, exponentials stay in scratch memory of one row, and the result is stored around caches, so that memory
-// is not read before it is overwritten.
-//
 // Arithmetic limits it: ten multiplications and two maxima a vector, which share ports on Zen 4, so 12 cycles for 16 elements where one
 // instruction of 64 bytes or two of 32 begin in a cycle. Rows of 512 take 16 cycles there and rows of 128 take 18: each waits for two
 // folds of lanes and a division, part of which the next row fills.
@@ -43,7 +40,6 @@ type softmax struct {
 	high, low, infinity    reg.VecVirtual
 	coefficients           []reg.VecVirtual // in registers with AVX-512
 	y, x, index, tail, end reg.GPVirtual    // the last two in bytes
-	e, step                reg.GPVirtual    // where a row's exponentials are, and from one row's to the next: 0 if in scratch memory
 	pair, four             reg.GPVirtual    // where steps of two and four vectors end, in bytes
 }
 
@@ -65,9 +61,9 @@ const (
 func (s *softmax) write() {
 	s.bytes = 4 * s.width
 	s.constants()
-	s.begin("softmaxRows", "func(y, x, e *float32, rows, n int)", "sets rows of y, of n elements each, to softmax of those of x; neither is 0. See SoftmaxRows; e is y, or scratch memory.")
+	s.begin("softmaxRows", "func(y, x *float32, rows, n int)", "sets rows of y, of n elements each, to softmax of those of x; neither is 0.")
 	s.c.Attributes(attr.NOSPLIT)
-	s.y, s.x, s.e = s.argument("y"), s.argument("x"), s.argument("e")
+	s.y, s.x = s.argument("y"), s.argument("x")
 	rows, n := s.argument("rows"), s.argument("n")
 	s.index, s.tail, s.end, s.pair, s.four = s.c.GP64(), s.c.GP64(), s.c.GP64(), s.c.GP64(), s.c.GP64()
 	s.c.SHLQ(operand.U8(2), n)
@@ -100,19 +96,13 @@ func (s *softmax) write() {
 		s.c.KMOVW(bits, reg.K1)
 	}
 	s.negative = s.vector(s.width)
-	s.step = s.c.GP64()
-	s.c.XORQ(s.step, s.step)
-	s.c.CMPQ(s.e, s.y)
-	s.c.CMOVQEQ(n, s.step)
 	s.c.Label("row")
 	s.maximum()
 	s.exponentials()
 	s.c.ADDQ(n, s.x)
 	s.c.ADDQ(n, s.y)
-	s.c.ADDQ(s.step, s.e)
 	s.c.DECQ(rows)
 	s.c.JNZ(operand.LabelRef("row"))
-	s.c.SFENCE()
 	s.windowTier.end()
 }
 
@@ -248,7 +238,7 @@ func (s *softmax) exponentials() {
 	for _, v := range sums {
 		s.zero(v)
 	}
-	to := func(i int) operand.Mem { return operand.Mem{Base: s.e, Index: s.index, Scale: 1, Disp: i * s.bytes} }
+	to := func(i int) operand.Mem { return operand.Mem{Base: s.y, Index: s.index, Scale: 1, Disp: i * s.bytes} }
 	s.steps("exp", 2, s.pair, func(n int) {
 		v := make([]reg.VecVirtual, n)
 		for i := range v {
@@ -274,27 +264,17 @@ func (s *softmax) exponentials() {
 	s.c.VDIVSS(x, one, x)
 	f := s.vector(s.width)
 	s.c.VBROADCASTSS(x, f)
-	scale := func(store func(i int, v reg.VecVirtual)) func(n int) {
-		return func(n int) {
-			v := make([]reg.VecVirtual, n)
-			for i := range v {
-				v[i] = s.vector(s.width)
-				s.c.VMULPS(to(i), f, v[i])
-			}
-			for i := range v {
-				store(i, v[i])
-			}
+	s.steps("scale", 4, s.four, func(n int) {
+		v := make([]reg.VecVirtual, n)
+		for i := range v {
+			v[i] = s.vector(s.width)
+			s.c.VMULPS(to(i), f, v[i])
 		}
-	}
-	s.c.TESTQ(s.step, s.step)
-	s.c.JNZ(operand.LabelRef("kept"))
-	s.steps("stream", 4, s.four, scale(func(i int, v reg.VecVirtual) {
-		s.c.VMOVNTPS(v, operand.Mem{Base: s.y, Index: s.index, Scale: 1, Disp: i * s.bytes})
-	}), func() {})
-	s.c.JMP(operand.LabelRef("scaled"))
-	s.c.Label("kept")
-	s.steps("scale", 4, s.four, scale(func(i int, v reg.VecVirtual) { s.move(s.width, v, to(i)) }), func() {
-		v, m := s.vector(s.width), operand.Mem{Base: s.e, Index: s.end, Scale: 1}
+		for i := range v {
+			s.move(s.width, v[i], to(i))
+		}
+	}, func() {
+		v, m := s.vector(s.width), operand.Mem{Base: s.y, Index: s.end, Scale: 1}
 		if s.width == 16 {
 			s.c.VMULPS_Z(m, f, reg.K1, v)
 			s.c.VMOVUPS(v, reg.K1, m)
@@ -305,12 +285,11 @@ func (s *softmax) exponentials() {
 		s.c.VMULPS(v, f, v)
 		s.c.VMASKMOVPS(v, mask, m)
 	})
-	s.c.Label("scaled")
 }
 
-// store writes the tail of a row of exponentials.
+// store writes the tail of a row of y.
 func (s *softmax) store(v reg.VecVirtual) {
-	m := operand.Mem{Base: s.e, Index: s.end, Scale: 1}
+	m := operand.Mem{Base: s.y, Index: s.end, Scale: 1}
 	if s.width == 16 {
 		s.c.VMOVUPS(v, reg.K1, m)
 		return

@@ -1,6 +1,7 @@
 // peer [BUFFERS] measures products of ggml with quantised weights on the CPU; bench drives it as it drives processes of its own, with
 // lines of JSON: {"case":"Q4_K/8","threads":2} makes weights of 4096 rows of 14336 values and 8 rows of x; {"calls":3} multiplies them
-// three times and answers {"ns":…}. The case matvec_f16/512x256 is 512 rows of 256 halves times one of x. BUFFERS is the name of a buffer type, such as CPU_REPACK, into which weights are rearranged.
+// three times and answers {"ns":…}. The case matvec_f16/512x256 is 512 rows of 256 halves times one of x. BUFFERS is the name of a
+// buffer type, such as CPU_REPACK, into which weights are rearranged.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -28,8 +28,8 @@ const groupCols = 128
 
 func (s *shape) group() int { return groupCols / s.nr * s.nr }
 
-// widest is a number of columns beside which packing A costs little.
-const widest = 512
+// unitCols is the least number of columns of a unit, where there are enough: beside them packing A costs little.
+const unitCols = 512
 
 // doColumns computes units of a product that is cut along its columns: a block of them, or the part of one that a part of the inner
 // dimension makes.

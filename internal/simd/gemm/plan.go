@@ -63,7 +63,7 @@ func NewPlan(p *Product, threads int) (pl Plan) {
 		pl.planColumns(threads, s.nr, s.nr)
 	case s.few(p):
 		pl.kind, pl.kc = few, s.shallow(p)
-		pl.planColumns(threads, s.group(), widest)
+		pl.planColumns(threads, s.group(), unitCols)
 	default:
 		pl.planPacked(threads)
 	}

@@ -33,19 +33,26 @@ func (w *widened) loadOne(t *text, pointer, to, spare int) {
 	t.vec(w.lower, to, to)
 }
 
+// begin begins a function of rows of a matrix, ld elements apart, and loads its arguments into R0 to R5, ld in bytes.
+func (w *widened) begin(t *text, name, x, rows string) string {
+	const ld = 2
+	name += w.suffix
+	t.line("\n// func %sNEON(y *float32, a *%s, ld int, %s *float32, n int, %s int)", name, w.goType, x, rows)
+	t.line("TEXT ·%sNEON(SB), NOSPLIT, $0-48", name)
+	for i, arg := range []string{"y", "a", "ld", x, "n", rows} {
+		t.ins("MOVD %s+%d(FP), R%d", arg, 8*i, i)
+	}
+	t.ins("LSL $%d, R%d, R%d", w.size/2, ld, ld)
+	return name
+}
+
 // dotKernels write the functions that multiply rows with a vector: four at a time, which share what is loaded of it, then single ones.
 // Loads limit them: of four rows 10 in 16 multiplications of float32, and of 8 with halves, which take as many conversions.
 func dotKernels(t *text) {
 	const y, a, ld, x, n, rows = 0, 1, 2, 3, 4, 5
 	const left, at, spare, row = 6, 7, 8, 9 // of the present group
 	for _, w := range widths {
-		name := "dotRows" + w.suffix
-		t.line("\n// func %sNEON(y *float32, a *%s, ld int, x *float32, n int, rows int)", name, w.goType)
-		t.line("TEXT ·%sNEON(SB), NOSPLIT, $0-48", name)
-		for i, arg := range []string{"y", "a", "ld", "x", "n", "rows"} {
-			t.ins("MOVD %s+%d(FP), R%d", arg, 8*i, i)
-		}
-		t.ins("LSL $%d, R%d, R%d", w.size/2, ld, ld)
+		name := w.begin(t, "dotRows", "x", "rows")
 		for _, together := range []int{4, 1} {
 			label := func(s string) string { return fmt.Sprintf("%s%s%d", name, s, together) }
 			pairs := 1 // of vectors in a step: a single row has as many sums as multiplications are in flight
@@ -124,13 +131,7 @@ func axpyKernels(t *text) {
 	const left, at, row, spare = 6, 7, 8, 16 // of the present eight; rows have registers up to 15
 	const factors, v, to = 16, 18, 20
 	for _, w := range widths {
-		name := "axpyRows" + w.suffix
-		t.line("\n// func %sNEON(y *float32, a *%s, ld int, f *float32, n int, eights int)", name, w.goType)
-		t.line("TEXT ·%sNEON(SB), NOSPLIT, $0-48", name)
-		for i, arg := range []string{"y", "a", "ld", "f", "n", "eights"} {
-			t.ins("MOVD %s+%d(FP), R%d", arg, 8*i, i)
-		}
-		t.ins("LSL $%d, R%d, R%d", w.size/2, ld, ld)
+		name := w.begin(t, "axpyRows", "f", "eights")
 		t.label(name + "Group")
 		for r := range 8 {
 			t.ins("MOVD R%d, R%d", a, row+r)

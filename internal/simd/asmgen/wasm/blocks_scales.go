@@ -44,19 +44,13 @@ func (l *layout) atATime() []int {
 // halves, which have no leading one. Then 2f − 2⁻¹⁴, which is greater for others, is. Instructions on subnormal float32 would
 // take processors a hundred cycles, and scales of blocks of blocks often are subnormal halves. Inf and NaN stay what they are.
 func (b *blocks) widen(v local) {
-	bits, f := b.local(v128), b.local(v128)
+	bits := b.local(v128)
 	b.get(v)
 	b.splat(0x7fff)
 	b.simd(vAnd)
 	b.shift(i32x4Shl, 13)
 	b.tee(bits)
-	b.splat(112 << 23)
-	b.simd(i32x4Add)
-	b.tee(f)
-	b.get(f, f)
-	b.simd(f32x4Add)
-	b.splat(113 << 23)
-	b.simd(f32x4Sub, f32x4PMin)
+	b.rebias()
 	b.get(bits)
 	b.splat(0x0f7fffff)
 	b.simd(i32x4GtS)
@@ -68,12 +62,24 @@ func (b *blocks) widen(v local) {
 	b.simd(vAnd, vOr)
 }
 
+// rebias replaces the magnitudes of finite halves, 13 bits further up, by those of float32.
+func (b *blocks) rebias() {
+	f := b.local(v128)
+	b.splat(112 << 23)
+	b.simd(i32x4Add)
+	b.tee(f)
+	b.get(f, f)
+	b.simd(f32x4Add)
+	b.splat(113 << 23)
+	b.simd(f32x4Sub, f32x4PMin)
+}
+
 func (b *blocks) splat(v uint32) { b.vector([4]uint32{v, v, v, v}) }
 
 // finite pushes halves, of which the lower bits of lanes have the magnitude and the upper ones the sign, as float32. What is pushed
 // instead of Inf and NaN is finite: their bits, which most keeps the greatest of, are beyond infinite.
 func (s *scaler) finite(bits, sign func()) {
-	b, f := s.local(v128), s.local(v128)
+	b := s.local(v128)
 	bits()
 	s.splat(0x7fff << 13)
 	s.simd(vAnd)
@@ -82,13 +88,7 @@ func (s *scaler) finite(bits, sign func()) {
 	s.simd(i32x4MaxS)
 	s.set(s.most)
 	s.get(b)
-	s.splat(112 << 23)
-	s.simd(i32x4Add)
-	s.tee(f)
-	s.get(f, f)
-	s.simd(f32x4Add)
-	s.splat(113 << 23)
-	s.simd(f32x4Sub, f32x4PMin)
+	s.rebias()
 	sign()
 	s.splat(1 << 31)
 	s.simd(vAnd, vOr)

@@ -65,7 +65,7 @@ func run() error {
 	if *asJSON {
 		progress = os.Stderr
 	}
-	r, err := collect(progress, chosen, plan{*rounds, *sample}, *threads, *tiers)
+	r, err := collect(progress, chosen, plan{*rounds, *sample, spin, settle}, *threads, *tiers)
 	if err != nil {
 		return err
 	}

@@ -43,14 +43,17 @@ func setThreads(n int) {
 type plan struct {
 	rounds int
 	sample time.Duration // least length of one sample
+	idle   time.Duration // before a subject that comes after a peer whose threads wait actively for more work
+	settle time.Duration // for which a subject on several threads is called before it is timed
 }
 
-// spin is longer than threads of a BLAS wait actively for more work, 2²⁶ cycles in OpenBLAS: on the cores of whoever is next.
-const spin = 60 * time.Millisecond
-
-// settle is what an operating system may take until threads that have just woken have a core each; the subject keeps calling
-// meanwhile.
-const settle = 40 * time.Millisecond
+const (
+	// spin is longer than threads of a peer wait actively, on the cores of whoever is next: 2²⁶ cycles in OpenBLAS, some 65 ms in
+	// ONNX Runtime.
+	spin = 120 * time.Millisecond
+	// settle is what an operating system may take until threads that have just woken have a core each.
+	settle = 40 * time.Millisecond
+)
 
 // warm calls a subject before it is timed: caches hold the last subject's data, threads have gone to sleep.
 func (p plan) warm(s subject, calls, threads int) error {
@@ -61,7 +64,7 @@ func (p plan) warm(s subject, calls, threads int) error {
 		_, err := s(1)
 		return err
 	}
-	for spent := time.Duration(0); spent < min(settle, 10*p.sample); {
+	for spent := time.Duration(0); spent < p.settle; {
 		d, err := s(calls)
 		if err != nil {
 			return err
@@ -121,7 +124,7 @@ func (p plan) measure(c Case, threads int, workers []*worker) ([]Result, error) 
 				return nil, err
 			}
 			if spins[name] && threads > 1 {
-				time.Sleep(spin)
+				time.Sleep(p.idle)
 			}
 			samples[name] = append(samples[name], float64(d.Nanoseconds())/float64(calls[name]))
 		}

@@ -30,6 +30,9 @@ type Plan struct {
 // unitsPerThread is the number of units for each thread, so that all end at about the same time.
 const unitsPerThread = 4
 
+// leastPanels is the least number of panels of A in a unit, if there are as many.
+const leastPanels = 4
+
 type kind uint8
 
 const (
@@ -146,11 +149,14 @@ func (pl *Plan) planPacked(threads int) {
 	pl.cols = roundUp(pl.wide, s.nr)
 	cut := func(panels int) {
 		pl.down = ceilDiv(p.M, min(panels*s.mr, p.M))
+		if even := roundUp(pl.down, threads); pl.items%threads != 0 && even*leastPanels*s.mr <= p.M { // all threads end at about the same time
+			pl.down = even
+		}
 		pl.rows = ceilDiv(p.M, pl.down)
 		pl.down = ceilDiv(p.M, pl.rows)
 	}
-	for panels := max(4, machine.l2/4/(4*pl.kc*s.mr)); ; panels-- {
-		if cut(panels); units() >= want || panels <= 4 {
+	for panels := max(leastPanels, machine.l2/4/(4*pl.kc*s.mr)); ; panels-- {
+		if cut(panels); units() >= want || panels <= leastPanels {
 			break
 		}
 	}

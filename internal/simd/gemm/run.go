@@ -18,10 +18,14 @@ func Run(p *Product, o *Operands, threads int) {
 	if p.M == 1 || p.N == 1 {
 		ns = max(ns, vectorNS)
 	}
-	if ns*float64(p.M)*float64(p.N)*float64(p.K)*float64(p.Batch) < splitNS {
+	ns *= float64(p.M) * float64(p.N) * float64(p.K) * float64(p.Batch)
+	if ns < shortNS {
 		threads = 1
 	} else if threads == 0 { // what the pool permits takes a lock to find out
 		threads = pool.Limit()
+	}
+	if threads > 1 && ns < splitNS && !pool.Shared().Awake() {
+		threads = 1
 	}
 	pl := NewPlan(p, threads)
 	n := pl.Scratch()
@@ -50,8 +54,11 @@ func Run(p *Product, o *Operands, threads int) {
 	r.operands = Operands{}
 }
 
-// splitNS is the least work for several threads: long against the time in which a loop starts on them.
-const splitNS = 40_000
+// Limits of the work for several threads.
+const (
+	shortNS = 25_000 // long against the time in which a loop starts on threads that are awake
+	splitNS = 40_000 // and on threads that sleep
+)
 
 // grainNS is the least time of a part: long against the cost of handing it out.
 const grainNS = 5000

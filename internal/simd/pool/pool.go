@@ -12,6 +12,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/wavelane/wavelane/internal/monotime"
 )
 
 // Task is a loop's body. Do may run for several parts at the same time.
@@ -28,6 +30,7 @@ type Pool struct {
 	size    int          // workers; 0 for as many as loops ask for
 	waiting atomic.Int32 // jobs in the queue; read without the mutex
 	posts   atomic.Int32 // changes when there is new work; likewise
+	asked   atomic.Int64 // when Awake was, a monotime.Time
 
 	mu      sync.Mutex
 	wake    sync.Cond
@@ -126,6 +129,13 @@ func until(done func() bool) {
 			return
 		}
 	}
+}
+
+// Awake is for loops that take hardly longer than waking a thread does. It reports whether it was called a short time ago, so that
+// such a loop is one of several: from the second on workers are awake.
+func (p *Pool) Awake() bool {
+	now := monotime.Now()
+	return now.Sub(monotime.Time(p.asked.Swap(int64(now)))) < linger
 }
 
 func (p *Pool) work() {

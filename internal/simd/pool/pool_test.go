@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/wavelane/wavelane/internal/monotime"
 )
 
 type taskFunc func(part int)
@@ -173,6 +175,14 @@ func TestEachAllocatesNothing(t *testing.T) {
 	task := &nothing{}
 	p.Each(task, 10)
 	require.Zero(t, testing.AllocsPerRun(100, func() { p.Each(task, 10) }))
+}
+
+func TestAwake(t *testing.T) {
+	p := New(2)
+	p.asked.Store(int64(monotime.Now().Add(-linger)))
+	require.False(t, p.Awake())
+	p.asked.Store(int64(monotime.Now().Add(time.Hour)))
+	require.True(t, p.Awake())
 }
 
 func TestManyCallers(t *testing.T) {

@@ -134,6 +134,9 @@ func until(done func() bool) {
 // Awake is for loops that take hardly longer than waking a thread does. It reports whether it was called a short time ago, so that
 // such a loop is one of several: from the second on workers are awake.
 func (p *Pool) Awake() bool {
+	if runtime.GOOS == "js" { // one thread
+		return false
+	}
 	now := monotime.Now()
 	return now.Sub(monotime.Time(p.asked.Swap(int64(now)))) < linger
 }

@@ -2,6 +2,7 @@ package pool
 
 import (
 	"errors"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -182,7 +183,7 @@ func TestAwake(t *testing.T) {
 	p.asked.Store(int64(monotime.Now().Add(-linger)))
 	require.False(t, p.Awake())
 	p.asked.Store(int64(monotime.Now().Add(time.Hour)))
-	require.True(t, p.Awake())
+	require.Equal(t, runtime.GOOS != "js", p.Awake())
 }
 
 func TestManyCallers(t *testing.T) {

@@ -61,6 +61,9 @@ func testAccuracy(t *testing.T, k *kernel, count int) {
 		if s.params != nil {
 			c.p = s.params(r)
 		}
+		if s.domain != nil {
+			s.domain(c.in[0], &c.p)
+		}
 		k.run(&c)
 		for i, got := range c.y {
 			var x [3]float64

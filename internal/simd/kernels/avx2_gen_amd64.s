@@ -4164,11 +4164,13 @@ TEXT ·expSubAVX2(SB), NOSPLIT, $0-36
 	LEAQ         -16(CX), R8
 	CMPQ         AX, R8
 	JGT          single
-	VMOVAPS      constants<>+384(SB), Y12
-	VMOVAPS      constants<>+416(SB), Y11
-	VMOVAPS      constants<>+448(SB), Y10
-	VMOVAPS      constants<>+480(SB), Y9
-	VMOVAPS      constants<>+512(SB), Y8
+	VMOVAPS      constants<>+768(SB), Y12
+	VMOVAPS      constants<>+448(SB), Y11
+	VMOVAPS      constants<>+800(SB), Y10
+	VMOVAPS      constants<>+832(SB), Y9
+	VMOVAPS      constants<>+864(SB), Y8
+	VMOVAPS      constants<>+896(SB), Y7
+	VMOVAPS      constants<>+928(SB), Y6
 	VXORPS       X14, X14, X14
 	PCALIGN      $0x20
 
@@ -4177,42 +4179,32 @@ mainLoop:
 	VMOVUPS      32(SI)(AX*4), Y1
 	VSUBPS       Y13, Y0, Y0
 	VSUBPS       Y13, Y1, Y1
-	VMINPS       Y0, Y12, Y0
-	VMINPS       Y1, Y12, Y1
-	VMAXPS       Y0, Y11, Y0
-	VMAXPS       Y1, Y11, Y1
+	VMAXPS       Y0, Y12, Y0
+	VMAXPS       Y1, Y12, Y1
 	VMOVAPS      Y0, Y2
-	VFMADD213PS  Y10, Y9, Y2
+	VFMADD213PS  Y11, Y10, Y2
 	VMOVAPS      Y1, Y3
-	VFMADD213PS  Y10, Y9, Y3
-	VSUBPS       Y10, Y2, Y4
-	VSUBPS       Y10, Y3, Y5
-	VFNMADD231PS Y8, Y4, Y0
-	VFNMADD231PS Y8, Y5, Y1
-	VFNMADD231PS constants<>+544(SB), Y4, Y0
-	VFNMADD231PS constants<>+544(SB), Y5, Y1
-	VMULPS       Y0, Y0, Y4
-	VMULPS       Y1, Y1, Y5
-	VMOVAPS      constants<>+608(SB), Y6
-	VFMADD231PS  constants<>+576(SB), Y0, Y6
-	VMOVAPS      constants<>+608(SB), Y7
-	VFMADD231PS  constants<>+576(SB), Y1, Y7
-	VFMADD213PS  constants<>+640(SB), Y0, Y6
-	VFMADD213PS  constants<>+640(SB), Y1, Y7
-	VFMADD213PS  constants<>+672(SB), Y0, Y6
-	VFMADD213PS  constants<>+672(SB), Y1, Y7
-	VFMADD213PS  constants<>+704(SB), Y0, Y6
-	VFMADD213PS  constants<>+704(SB), Y1, Y7
-	VFMADD213PS  constants<>+736(SB), Y0, Y6
-	VFMADD213PS  constants<>+736(SB), Y1, Y7
-	VFMADD231PS  Y6, Y4, Y0
-	VFMADD231PS  Y7, Y5, Y1
-	VPSLLD       $0x17, Y2, Y2
-	VPSLLD       $0x17, Y3, Y3
-	VFMADD213PS  Y2, Y2, Y0
-	VFMADD213PS  Y3, Y3, Y1
-	VMULPS       Y2, Y0, Y0
-	VMULPS       Y3, Y1, Y1
+	VFMADD213PS  Y11, Y10, Y3
+	VSUBPS       Y11, Y2, Y4
+	VSUBPS       Y11, Y3, Y5
+	VFNMADD231PS Y9, Y4, Y0
+	VFNMADD231PS Y9, Y5, Y1
+	VMOVAPS      Y8, Y4
+	VFMADD213PS  Y7, Y0, Y4
+	VMOVAPS      Y8, Y5
+	VFMADD213PS  Y7, Y1, Y5
+	VFMADD213PS  Y6, Y0, Y4
+	VFMADD213PS  Y6, Y1, Y5
+	VFMADD213PS  constants<>+960(SB), Y0, Y4
+	VFMADD213PS  constants<>+960(SB), Y1, Y5
+	VFMADD213PS  constants<>+992(SB), Y0, Y4
+	VFMADD213PS  constants<>+992(SB), Y1, Y5
+	VFMADD213PS  constants<>+128(SB), Y0, Y4
+	VFMADD213PS  constants<>+128(SB), Y1, Y5
+	VPSLLD       $0x17, Y2, Y0
+	VPSLLD       $0x17, Y3, Y1
+	VMULPS       Y0, Y4, Y0
+	VMULPS       Y1, Y5, Y1
 	VADDPS       Y0, Y15, Y15
 	VADDPS       Y1, Y14, Y14
 	VMOVUPS      Y0, (DI)(AX*4)
@@ -4231,26 +4223,20 @@ single:
 singleLoop:
 	VMOVUPS      (SI)(AX*4), Y0
 	VSUBPS       Y13, Y0, Y0
-	VMOVAPS      constants<>+384(SB), Y1
-	VMINPS       Y0, Y1, Y0
-	VMOVAPS      constants<>+416(SB), Y1
+	VMOVAPS      constants<>+768(SB), Y1
 	VMAXPS       Y0, Y1, Y0
 	VMOVAPS      constants<>+448(SB), Y1
-	VFMADD231PS  constants<>+480(SB), Y0, Y1
+	VFMADD231PS  constants<>+800(SB), Y0, Y1
 	VSUBPS       constants<>+448(SB), Y1, Y2
-	VFNMADD231PS constants<>+512(SB), Y2, Y0
-	VFNMADD231PS constants<>+544(SB), Y2, Y0
-	VMULPS       Y0, Y0, Y2
-	VMOVAPS      constants<>+608(SB), Y3
-	VFMADD231PS  constants<>+576(SB), Y0, Y3
-	VFMADD213PS  constants<>+640(SB), Y0, Y3
-	VFMADD213PS  constants<>+672(SB), Y0, Y3
-	VFMADD213PS  constants<>+704(SB), Y0, Y3
-	VFMADD213PS  constants<>+736(SB), Y0, Y3
-	VFMADD231PS  Y3, Y2, Y0
-	VPSLLD       $0x17, Y1, Y1
-	VFMADD213PS  Y1, Y1, Y0
-	VMULPS       Y1, Y0, Y0
+	VFNMADD231PS constants<>+832(SB), Y2, Y0
+	VMOVAPS      constants<>+896(SB), Y2
+	VFMADD231PS  constants<>+864(SB), Y0, Y2
+	VFMADD213PS  constants<>+928(SB), Y0, Y2
+	VFMADD213PS  constants<>+960(SB), Y0, Y2
+	VFMADD213PS  constants<>+992(SB), Y0, Y2
+	VFMADD213PS  constants<>+128(SB), Y0, Y2
+	VPSLLD       $0x17, Y1, Y0
+	VMULPS       Y0, Y2, Y0
 	VADDPS       Y0, Y15, Y15
 	VMOVUPS      Y0, (DI)(AX*4)
 	ADDQ         $0x08, AX
@@ -4268,26 +4254,20 @@ tail:
 	VMOVUPS      (R10), Y0
 	VMASKMOVPS   (SI)(AX*4), Y0, Y1
 	VSUBPS       Y13, Y1, Y1
-	VMOVAPS      constants<>+384(SB), Y2
-	VMINPS       Y1, Y2, Y1
-	VMOVAPS      constants<>+416(SB), Y2
+	VMOVAPS      constants<>+768(SB), Y2
 	VMAXPS       Y1, Y2, Y1
 	VMOVAPS      constants<>+448(SB), Y2
-	VFMADD231PS  constants<>+480(SB), Y1, Y2
+	VFMADD231PS  constants<>+800(SB), Y1, Y2
 	VSUBPS       constants<>+448(SB), Y2, Y3
-	VFNMADD231PS constants<>+512(SB), Y3, Y1
-	VFNMADD231PS constants<>+544(SB), Y3, Y1
-	VMULPS       Y1, Y1, Y3
-	VMOVAPS      constants<>+608(SB), Y4
-	VFMADD231PS  constants<>+576(SB), Y1, Y4
-	VFMADD213PS  constants<>+640(SB), Y1, Y4
-	VFMADD213PS  constants<>+672(SB), Y1, Y4
-	VFMADD213PS  constants<>+704(SB), Y1, Y4
-	VFMADD213PS  constants<>+736(SB), Y1, Y4
-	VFMADD231PS  Y4, Y3, Y1
-	VPSLLD       $0x17, Y2, Y2
-	VFMADD213PS  Y2, Y2, Y1
-	VMULPS       Y2, Y1, Y1
+	VFNMADD231PS constants<>+832(SB), Y3, Y1
+	VMOVAPS      constants<>+896(SB), Y3
+	VFMADD231PS  constants<>+864(SB), Y1, Y3
+	VFMADD213PS  constants<>+928(SB), Y1, Y3
+	VFMADD213PS  constants<>+960(SB), Y1, Y3
+	VFMADD213PS  constants<>+992(SB), Y1, Y3
+	VFMADD213PS  constants<>+128(SB), Y1, Y3
+	VPSLLD       $0x17, Y2, Y1
+	VMULPS       Y1, Y3, Y1
 	VADDPS       Y1, Y15, Y2
 	VMASKMOVPS   Y1, Y0, (DI)(AX*4)
 	VBLENDVPS    Y0, Y2, Y15, Y15
@@ -4315,9 +4295,11 @@ TEXT ·sumExpSubAVX2(SB), NOSPLIT, $0-28
 	LEAQ         -32(CX), R8
 	CMPQ         AX, R8
 	JGT          single
-	VMOVAPS      constants<>+384(SB), Y10
-	VMOVAPS      constants<>+416(SB), Y9
-	VMOVAPS      constants<>+448(SB), Y8
+	VMOVAPS      constants<>+768(SB), Y10
+	VMOVAPS      constants<>+448(SB), Y9
+	VMOVAPS      constants<>+800(SB), Y8
+	VMOVAPS      constants<>+832(SB), Y7
+	VMOVAPS      constants<>+864(SB), Y6
 	VXORPS       X14, X14, X14
 	VXORPS       X13, X13, X13
 	VXORPS       X12, X12, X12
@@ -4328,84 +4310,64 @@ mainLoop:
 	VMOVUPS      32(SI)(AX*4), Y1
 	VSUBPS       Y11, Y0, Y0
 	VSUBPS       Y11, Y1, Y1
-	VMINPS       Y0, Y10, Y0
-	VMINPS       Y1, Y10, Y1
-	VMAXPS       Y0, Y9, Y0
-	VMAXPS       Y1, Y9, Y1
-	VMOVAPS      constants<>+480(SB), Y2
-	VFMADD213PS  Y8, Y0, Y2
-	VMOVAPS      constants<>+480(SB), Y3
-	VFMADD213PS  Y8, Y1, Y3
-	VSUBPS       Y8, Y2, Y4
-	VSUBPS       Y8, Y3, Y5
-	VFNMADD231PS constants<>+512(SB), Y4, Y0
-	VFNMADD231PS constants<>+512(SB), Y5, Y1
-	VFNMADD231PS constants<>+544(SB), Y4, Y0
-	VFNMADD231PS constants<>+544(SB), Y5, Y1
-	VMULPS       Y0, Y0, Y4
-	VMULPS       Y1, Y1, Y5
-	VMOVAPS      constants<>+608(SB), Y6
-	VFMADD231PS  constants<>+576(SB), Y0, Y6
-	VMOVAPS      constants<>+608(SB), Y7
-	VFMADD231PS  constants<>+576(SB), Y1, Y7
-	VFMADD213PS  constants<>+640(SB), Y0, Y6
-	VFMADD213PS  constants<>+640(SB), Y1, Y7
-	VFMADD213PS  constants<>+672(SB), Y0, Y6
-	VFMADD213PS  constants<>+672(SB), Y1, Y7
-	VFMADD213PS  constants<>+704(SB), Y0, Y6
-	VFMADD213PS  constants<>+704(SB), Y1, Y7
-	VFMADD213PS  constants<>+736(SB), Y0, Y6
-	VFMADD213PS  constants<>+736(SB), Y1, Y7
-	VFMADD231PS  Y6, Y4, Y0
-	VFMADD231PS  Y7, Y5, Y1
-	VPSLLD       $0x17, Y2, Y2
-	VPSLLD       $0x17, Y3, Y3
-	VFMADD213PS  Y2, Y2, Y0
-	VFMADD213PS  Y3, Y3, Y1
-	VMULPS       Y2, Y0, Y0
-	VMULPS       Y3, Y1, Y1
+	VMAXPS       Y0, Y10, Y0
+	VMAXPS       Y1, Y10, Y1
+	VMOVAPS      Y0, Y2
+	VFMADD213PS  Y9, Y8, Y2
+	VMOVAPS      Y1, Y3
+	VFMADD213PS  Y9, Y8, Y3
+	VSUBPS       Y9, Y2, Y4
+	VSUBPS       Y9, Y3, Y5
+	VFNMADD231PS Y7, Y4, Y0
+	VFNMADD231PS Y7, Y5, Y1
+	VMOVAPS      constants<>+896(SB), Y4
+	VFMADD231PS  Y0, Y6, Y4
+	VMOVAPS      constants<>+896(SB), Y5
+	VFMADD231PS  Y1, Y6, Y5
+	VFMADD213PS  constants<>+928(SB), Y0, Y4
+	VFMADD213PS  constants<>+928(SB), Y1, Y5
+	VFMADD213PS  constants<>+960(SB), Y0, Y4
+	VFMADD213PS  constants<>+960(SB), Y1, Y5
+	VFMADD213PS  constants<>+992(SB), Y0, Y4
+	VFMADD213PS  constants<>+992(SB), Y1, Y5
+	VFMADD213PS  constants<>+128(SB), Y0, Y4
+	VFMADD213PS  constants<>+128(SB), Y1, Y5
+	VPSLLD       $0x17, Y2, Y0
+	VPSLLD       $0x17, Y3, Y1
+	VMULPS       Y0, Y4, Y0
+	VMULPS       Y1, Y5, Y1
 	VADDPS       Y0, Y15, Y15
 	VADDPS       Y1, Y14, Y14
 	VMOVUPS      64(SI)(AX*4), Y0
 	VMOVUPS      96(SI)(AX*4), Y1
 	VSUBPS       Y11, Y0, Y0
 	VSUBPS       Y11, Y1, Y1
-	VMINPS       Y0, Y10, Y0
-	VMINPS       Y1, Y10, Y1
-	VMAXPS       Y0, Y9, Y0
-	VMAXPS       Y1, Y9, Y1
-	VMOVAPS      constants<>+480(SB), Y2
-	VFMADD213PS  Y8, Y0, Y2
-	VMOVAPS      constants<>+480(SB), Y3
-	VFMADD213PS  Y8, Y1, Y3
-	VSUBPS       Y8, Y2, Y4
-	VSUBPS       Y8, Y3, Y5
-	VFNMADD231PS constants<>+512(SB), Y4, Y0
-	VFNMADD231PS constants<>+512(SB), Y5, Y1
-	VFNMADD231PS constants<>+544(SB), Y4, Y0
-	VFNMADD231PS constants<>+544(SB), Y5, Y1
-	VMULPS       Y0, Y0, Y4
-	VMULPS       Y1, Y1, Y5
-	VMOVAPS      constants<>+608(SB), Y6
-	VFMADD231PS  constants<>+576(SB), Y0, Y6
-	VMOVAPS      constants<>+608(SB), Y7
-	VFMADD231PS  constants<>+576(SB), Y1, Y7
-	VFMADD213PS  constants<>+640(SB), Y0, Y6
-	VFMADD213PS  constants<>+640(SB), Y1, Y7
-	VFMADD213PS  constants<>+672(SB), Y0, Y6
-	VFMADD213PS  constants<>+672(SB), Y1, Y7
-	VFMADD213PS  constants<>+704(SB), Y0, Y6
-	VFMADD213PS  constants<>+704(SB), Y1, Y7
-	VFMADD213PS  constants<>+736(SB), Y0, Y6
-	VFMADD213PS  constants<>+736(SB), Y1, Y7
-	VFMADD231PS  Y6, Y4, Y0
-	VFMADD231PS  Y7, Y5, Y1
-	VPSLLD       $0x17, Y2, Y2
-	VPSLLD       $0x17, Y3, Y3
-	VFMADD213PS  Y2, Y2, Y0
-	VFMADD213PS  Y3, Y3, Y1
-	VMULPS       Y2, Y0, Y0
-	VMULPS       Y3, Y1, Y1
+	VMAXPS       Y0, Y10, Y0
+	VMAXPS       Y1, Y10, Y1
+	VMOVAPS      Y0, Y2
+	VFMADD213PS  Y9, Y8, Y2
+	VMOVAPS      Y1, Y3
+	VFMADD213PS  Y9, Y8, Y3
+	VSUBPS       Y9, Y2, Y4
+	VSUBPS       Y9, Y3, Y5
+	VFNMADD231PS Y7, Y4, Y0
+	VFNMADD231PS Y7, Y5, Y1
+	VMOVAPS      constants<>+896(SB), Y4
+	VFMADD231PS  Y0, Y6, Y4
+	VMOVAPS      constants<>+896(SB), Y5
+	VFMADD231PS  Y1, Y6, Y5
+	VFMADD213PS  constants<>+928(SB), Y0, Y4
+	VFMADD213PS  constants<>+928(SB), Y1, Y5
+	VFMADD213PS  constants<>+960(SB), Y0, Y4
+	VFMADD213PS  constants<>+960(SB), Y1, Y5
+	VFMADD213PS  constants<>+992(SB), Y0, Y4
+	VFMADD213PS  constants<>+992(SB), Y1, Y5
+	VFMADD213PS  constants<>+128(SB), Y0, Y4
+	VFMADD213PS  constants<>+128(SB), Y1, Y5
+	VPSLLD       $0x17, Y2, Y0
+	VPSLLD       $0x17, Y3, Y1
+	VMULPS       Y0, Y4, Y0
+	VMULPS       Y1, Y5, Y1
 	VADDPS       Y0, Y13, Y13
 	VADDPS       Y1, Y12, Y12
 	ADDQ         $0x20, AX
@@ -4424,26 +4386,20 @@ single:
 singleLoop:
 	VMOVUPS      (SI)(AX*4), Y0
 	VSUBPS       Y11, Y0, Y0
-	VMOVAPS      constants<>+384(SB), Y1
-	VMINPS       Y0, Y1, Y0
-	VMOVAPS      constants<>+416(SB), Y1
+	VMOVAPS      constants<>+768(SB), Y1
 	VMAXPS       Y0, Y1, Y0
 	VMOVAPS      constants<>+448(SB), Y1
-	VFMADD231PS  constants<>+480(SB), Y0, Y1
+	VFMADD231PS  constants<>+800(SB), Y0, Y1
 	VSUBPS       constants<>+448(SB), Y1, Y2
-	VFNMADD231PS constants<>+512(SB), Y2, Y0
-	VFNMADD231PS constants<>+544(SB), Y2, Y0
-	VMULPS       Y0, Y0, Y2
-	VMOVAPS      constants<>+608(SB), Y3
-	VFMADD231PS  constants<>+576(SB), Y0, Y3
-	VFMADD213PS  constants<>+640(SB), Y0, Y3
-	VFMADD213PS  constants<>+672(SB), Y0, Y3
-	VFMADD213PS  constants<>+704(SB), Y0, Y3
-	VFMADD213PS  constants<>+736(SB), Y0, Y3
-	VFMADD231PS  Y3, Y2, Y0
-	VPSLLD       $0x17, Y1, Y1
-	VFMADD213PS  Y1, Y1, Y0
-	VMULPS       Y1, Y0, Y0
+	VFNMADD231PS constants<>+832(SB), Y2, Y0
+	VMOVAPS      constants<>+896(SB), Y2
+	VFMADD231PS  constants<>+864(SB), Y0, Y2
+	VFMADD213PS  constants<>+928(SB), Y0, Y2
+	VFMADD213PS  constants<>+960(SB), Y0, Y2
+	VFMADD213PS  constants<>+992(SB), Y0, Y2
+	VFMADD213PS  constants<>+128(SB), Y0, Y2
+	VPSLLD       $0x17, Y1, Y0
+	VMULPS       Y0, Y2, Y0
 	VADDPS       Y0, Y15, Y15
 	ADDQ         $0x08, AX
 	CMPQ         AX, R8
@@ -4460,26 +4416,20 @@ tail:
 	VMOVUPS      (R10), Y0
 	VMASKMOVPS   (SI)(AX*4), Y0, Y1
 	VSUBPS       Y11, Y1, Y1
-	VMOVAPS      constants<>+384(SB), Y2
-	VMINPS       Y1, Y2, Y1
-	VMOVAPS      constants<>+416(SB), Y2
+	VMOVAPS      constants<>+768(SB), Y2
 	VMAXPS       Y1, Y2, Y1
 	VMOVAPS      constants<>+448(SB), Y2
-	VFMADD231PS  constants<>+480(SB), Y1, Y2
+	VFMADD231PS  constants<>+800(SB), Y1, Y2
 	VSUBPS       constants<>+448(SB), Y2, Y3
-	VFNMADD231PS constants<>+512(SB), Y3, Y1
-	VFNMADD231PS constants<>+544(SB), Y3, Y1
-	VMULPS       Y1, Y1, Y3
-	VMOVAPS      constants<>+608(SB), Y4
-	VFMADD231PS  constants<>+576(SB), Y1, Y4
-	VFMADD213PS  constants<>+640(SB), Y1, Y4
-	VFMADD213PS  constants<>+672(SB), Y1, Y4
-	VFMADD213PS  constants<>+704(SB), Y1, Y4
-	VFMADD213PS  constants<>+736(SB), Y1, Y4
-	VFMADD231PS  Y4, Y3, Y1
-	VPSLLD       $0x17, Y2, Y2
-	VFMADD213PS  Y2, Y2, Y1
-	VMULPS       Y2, Y1, Y1
+	VFNMADD231PS constants<>+832(SB), Y3, Y1
+	VMOVAPS      constants<>+896(SB), Y3
+	VFMADD231PS  constants<>+864(SB), Y1, Y3
+	VFMADD213PS  constants<>+928(SB), Y1, Y3
+	VFMADD213PS  constants<>+960(SB), Y1, Y3
+	VFMADD213PS  constants<>+992(SB), Y1, Y3
+	VFMADD213PS  constants<>+128(SB), Y1, Y3
+	VPSLLD       $0x17, Y2, Y1
+	VMULPS       Y1, Y3, Y1
 	VADDPS       Y1, Y15, Y1
 	VBLENDVPS    Y0, Y1, Y15, Y15
 
@@ -4505,12 +4455,12 @@ TEXT ·expm1AVX2(SB), NOSPLIT, $0-24
 	LEAQ    -16(CX), R8
 	CMPQ    AX, R8
 	JGT     single
-	VMOVAPS constants<>+768(SB), Y15
-	VMOVAPS constants<>+800(SB), Y14
-	VMOVAPS constants<>+832(SB), Y13
-	VMOVAPS constants<>+864(SB), Y12
-	VMOVAPS constants<>+896(SB), Y11
-	VMOVAPS constants<>+928(SB), Y10
+	VMOVAPS constants<>+1024(SB), Y15
+	VMOVAPS constants<>+1056(SB), Y14
+	VMOVAPS constants<>+1088(SB), Y13
+	VMOVAPS constants<>+800(SB), Y12
+	VMOVAPS constants<>+1120(SB), Y11
+	VMOVAPS constants<>+1152(SB), Y10
 	PCALIGN $0x20
 
 mainLoop:
@@ -4532,28 +4482,28 @@ mainLoop:
 	VFNMADD231PS Y10, Y7, Y3
 	VMULPS       Y2, Y2, Y6
 	VMULPS       Y3, Y3, Y7
-	VMOVAPS      constants<>+960(SB), Y8
-	VFMADD231PS  constants<>+992(SB), Y2, Y8
-	VMOVAPS      constants<>+960(SB), Y9
-	VFMADD231PS  constants<>+992(SB), Y3, Y9
-	VFMADD213PS  constants<>+1024(SB), Y2, Y8
-	VFMADD213PS  constants<>+1024(SB), Y3, Y9
-	VFMADD213PS  constants<>+1056(SB), Y2, Y8
-	VFMADD213PS  constants<>+1056(SB), Y3, Y9
-	VFMADD213PS  constants<>+1088(SB), Y2, Y8
-	VFMADD213PS  constants<>+1088(SB), Y3, Y9
+	VMOVAPS      constants<>+1184(SB), Y8
+	VFMADD231PS  constants<>+1216(SB), Y2, Y8
+	VMOVAPS      constants<>+1184(SB), Y9
+	VFMADD231PS  constants<>+1216(SB), Y3, Y9
+	VFMADD213PS  constants<>+1248(SB), Y2, Y8
+	VFMADD213PS  constants<>+1248(SB), Y3, Y9
+	VFMADD213PS  constants<>+1280(SB), Y2, Y8
+	VFMADD213PS  constants<>+1280(SB), Y3, Y9
+	VFMADD213PS  constants<>+1312(SB), Y2, Y8
+	VFMADD213PS  constants<>+1312(SB), Y3, Y9
 	VFMADD231PS  Y8, Y6, Y2
 	VFMADD231PS  Y9, Y7, Y3
 	VPSLLD       $0x17, Y4, Y4
 	VPSLLD       $0x17, Y5, Y5
-	VSUBPS       constants<>+1120(SB), Y4, Y6
-	VSUBPS       constants<>+1120(SB), Y5, Y7
+	VSUBPS       constants<>+1344(SB), Y4, Y6
+	VSUBPS       constants<>+1344(SB), Y5, Y7
 	VFMADD231PS  Y2, Y4, Y6
 	VFMADD231PS  Y3, Y5, Y7
 	VANDPS       constants<>+64(SB), Y0, Y2
 	VANDPS       constants<>+64(SB), Y1, Y3
-	VCMPPS       $0x01, constants<>+1152(SB), Y2, Y2
-	VCMPPS       $0x01, constants<>+1152(SB), Y3, Y3
+	VCMPPS       $0x01, constants<>+1376(SB), Y2, Y2
+	VCMPPS       $0x01, constants<>+1376(SB), Y3, Y3
 	VADDPS       Y6, Y6, Y4
 	VADDPS       Y7, Y7, Y5
 	VBLENDVPS    Y2, Y0, Y4, Y0
@@ -4572,27 +4522,27 @@ single:
 
 singleLoop:
 	VMOVUPS      (SI)(AX*4), Y0
-	VMOVAPS      constants<>+768(SB), Y1
+	VMOVAPS      constants<>+1024(SB), Y1
 	VMINPS       Y0, Y1, Y1
-	VMOVAPS      constants<>+800(SB), Y2
+	VMOVAPS      constants<>+1056(SB), Y2
 	VMAXPS       Y1, Y2, Y1
-	VMOVAPS      constants<>+832(SB), Y2
-	VFMADD231PS  constants<>+864(SB), Y1, Y2
-	VSUBPS       constants<>+832(SB), Y2, Y3
-	VFNMADD231PS constants<>+896(SB), Y3, Y1
-	VFNMADD231PS constants<>+928(SB), Y3, Y1
+	VMOVAPS      constants<>+1088(SB), Y2
+	VFMADD231PS  constants<>+800(SB), Y1, Y2
+	VSUBPS       constants<>+1088(SB), Y2, Y3
+	VFNMADD231PS constants<>+1120(SB), Y3, Y1
+	VFNMADD231PS constants<>+1152(SB), Y3, Y1
 	VMULPS       Y1, Y1, Y3
-	VMOVAPS      constants<>+960(SB), Y4
-	VFMADD231PS  constants<>+992(SB), Y1, Y4
-	VFMADD213PS  constants<>+1024(SB), Y1, Y4
-	VFMADD213PS  constants<>+1056(SB), Y1, Y4
-	VFMADD213PS  constants<>+1088(SB), Y1, Y4
+	VMOVAPS      constants<>+1184(SB), Y4
+	VFMADD231PS  constants<>+1216(SB), Y1, Y4
+	VFMADD213PS  constants<>+1248(SB), Y1, Y4
+	VFMADD213PS  constants<>+1280(SB), Y1, Y4
+	VFMADD213PS  constants<>+1312(SB), Y1, Y4
 	VFMADD231PS  Y4, Y3, Y1
 	VPSLLD       $0x17, Y2, Y2
-	VSUBPS       constants<>+1120(SB), Y2, Y3
+	VSUBPS       constants<>+1344(SB), Y2, Y3
 	VFMADD231PS  Y1, Y2, Y3
 	VANDPS       constants<>+64(SB), Y0, Y1
-	VCMPPS       $0x01, constants<>+1152(SB), Y1, Y1
+	VCMPPS       $0x01, constants<>+1376(SB), Y1, Y1
 	VADDPS       Y3, Y3, Y2
 	VBLENDVPS    Y1, Y0, Y2, Y0
 	VMOVUPS      Y0, (DI)(AX*4)
@@ -4610,27 +4560,27 @@ tail:
 	LEAQ         (R10)(R9*4), R10
 	VMOVUPS      (R10), Y0
 	VMASKMOVPS   (SI)(AX*4), Y0, Y1
-	VMOVAPS      constants<>+768(SB), Y2
+	VMOVAPS      constants<>+1024(SB), Y2
 	VMINPS       Y1, Y2, Y2
-	VMOVAPS      constants<>+800(SB), Y3
+	VMOVAPS      constants<>+1056(SB), Y3
 	VMAXPS       Y2, Y3, Y2
-	VMOVAPS      constants<>+832(SB), Y3
-	VFMADD231PS  constants<>+864(SB), Y2, Y3
-	VSUBPS       constants<>+832(SB), Y3, Y4
-	VFNMADD231PS constants<>+896(SB), Y4, Y2
-	VFNMADD231PS constants<>+928(SB), Y4, Y2
+	VMOVAPS      constants<>+1088(SB), Y3
+	VFMADD231PS  constants<>+800(SB), Y2, Y3
+	VSUBPS       constants<>+1088(SB), Y3, Y4
+	VFNMADD231PS constants<>+1120(SB), Y4, Y2
+	VFNMADD231PS constants<>+1152(SB), Y4, Y2
 	VMULPS       Y2, Y2, Y4
-	VMOVAPS      constants<>+960(SB), Y5
-	VFMADD231PS  constants<>+992(SB), Y2, Y5
-	VFMADD213PS  constants<>+1024(SB), Y2, Y5
-	VFMADD213PS  constants<>+1056(SB), Y2, Y5
-	VFMADD213PS  constants<>+1088(SB), Y2, Y5
+	VMOVAPS      constants<>+1184(SB), Y5
+	VFMADD231PS  constants<>+1216(SB), Y2, Y5
+	VFMADD213PS  constants<>+1248(SB), Y2, Y5
+	VFMADD213PS  constants<>+1280(SB), Y2, Y5
+	VFMADD213PS  constants<>+1312(SB), Y2, Y5
 	VFMADD231PS  Y5, Y4, Y2
 	VPSLLD       $0x17, Y3, Y3
-	VSUBPS       constants<>+1120(SB), Y3, Y4
+	VSUBPS       constants<>+1344(SB), Y3, Y4
 	VFMADD231PS  Y2, Y3, Y4
 	VANDPS       constants<>+64(SB), Y1, Y2
-	VCMPPS       $0x01, constants<>+1152(SB), Y2, Y2
+	VCMPPS       $0x01, constants<>+1376(SB), Y2, Y2
 	VADDPS       Y4, Y4, Y3
 	VBLENDVPS    Y2, Y1, Y3, Y1
 	VMASKMOVPS   Y1, Y0, (DI)(AX*4)
@@ -4650,16 +4600,16 @@ TEXT ·logAVX2(SB), NOSPLIT, $0-32
 	CMPQ    AX, R8
 	JGT     tail
 	VXORPS  X15, X15, X15
-	VMOVAPS constants<>+1184(SB), Y14
-	VMOVAPS constants<>+1216(SB), Y13
-	VMOVAPS constants<>+1248(SB), Y12
+	VMOVAPS constants<>+1408(SB), Y14
+	VMOVAPS constants<>+1440(SB), Y13
+	VMOVAPS constants<>+1472(SB), Y12
 	VMOVAPS constants<>+128(SB), Y11
-	VMOVAPS constants<>+1280(SB), Y10
-	VMOVAPS constants<>+1312(SB), Y9
-	VMOVAPS constants<>+1344(SB), Y8
-	VMOVAPS constants<>+1376(SB), Y7
-	VMOVAPS constants<>+1408(SB), Y6
-	VMOVAPS constants<>+1440(SB), Y5
+	VMOVAPS constants<>+1504(SB), Y10
+	VMOVAPS constants<>+1536(SB), Y9
+	VMOVAPS constants<>+1568(SB), Y8
+	VMOVAPS constants<>+1600(SB), Y7
+	VMOVAPS constants<>+1632(SB), Y6
+	VMOVAPS constants<>+1664(SB), Y5
 	PCALIGN $0x20
 
 mainLoop:
@@ -4684,15 +4634,15 @@ mainLoop:
 	VFMADD213PS Y7, Y2, Y4
 	VFMADD213PS Y6, Y2, Y4
 	VFMADD213PS Y5, Y2, Y4
-	VFMADD213PS constants<>+1472(SB), Y2, Y4
-	VFMADD213PS constants<>+1504(SB), Y2, Y4
-	VFMADD213PS constants<>+1536(SB), Y2, Y4
+	VFMADD213PS constants<>+1696(SB), Y2, Y4
+	VFMADD213PS constants<>+1728(SB), Y2, Y4
+	VFMADD213PS constants<>+1760(SB), Y2, Y4
 	VMULPS      Y4, Y3, Y3
-	VFMADD231PS constants<>+928(SB), Y1, Y3
+	VFMADD231PS constants<>+1152(SB), Y1, Y3
 	VADDPS      Y2, Y3, Y2
-	VFMADD231PS constants<>+896(SB), Y1, Y2
+	VFMADD231PS constants<>+1120(SB), Y1, Y2
 	VCMPPS      $0x00, Y15, Y0, Y0
-	VBLENDVPS   Y0, constants<>+1568(SB), Y2, Y0
+	VBLENDVPS   Y0, constants<>+1792(SB), Y2, Y0
 	VMOVUPS     Y0, (DI)(AX*4)
 	ADDQ        $0x08, AX
 	CMPQ        AX, R8
@@ -4709,36 +4659,36 @@ tail:
 	LEAQ        (R10)(R9*4), R10
 	VMOVUPS     (R10), Y0
 	VMASKMOVPS  (SI)(AX*4), Y0, Y1
-	VPADDD      constants<>+1184(SB), Y1, Y2
-	VPCMPGTD    constants<>+1216(SB), Y2, Y2
+	VPADDD      constants<>+1408(SB), Y1, Y2
+	VPCMPGTD    constants<>+1440(SB), Y2, Y2
 	VCMPPS      $0x04, constants<>+160(SB), Y1, Y3
 	VANDPS      Y3, Y2, Y2
 	VANDPS      Y0, Y2, Y2
 	VMOVMSKPS   Y2, R9
 	TESTL       R9, R9
 	JNE         tailStop
-	VPSUBD      constants<>+1248(SB), Y1, Y2
+	VPSUBD      constants<>+1472(SB), Y1, Y2
 	VPSRAD      $0x17, Y2, Y2
 	VPSLLD      $0x17, Y2, Y3
 	VPSUBD      Y3, Y1, Y3
 	VCVTDQ2PS   Y2, Y2
 	VSUBPS      constants<>+128(SB), Y3, Y3
 	VMULPS      Y3, Y3, Y4
-	VMOVAPS     constants<>+1312(SB), Y5
-	VFMADD231PS constants<>+1280(SB), Y3, Y5
-	VFMADD213PS constants<>+1344(SB), Y3, Y5
-	VFMADD213PS constants<>+1376(SB), Y3, Y5
-	VFMADD213PS constants<>+1408(SB), Y3, Y5
-	VFMADD213PS constants<>+1440(SB), Y3, Y5
-	VFMADD213PS constants<>+1472(SB), Y3, Y5
-	VFMADD213PS constants<>+1504(SB), Y3, Y5
-	VFMADD213PS constants<>+1536(SB), Y3, Y5
+	VMOVAPS     constants<>+1536(SB), Y5
+	VFMADD231PS constants<>+1504(SB), Y3, Y5
+	VFMADD213PS constants<>+1568(SB), Y3, Y5
+	VFMADD213PS constants<>+1600(SB), Y3, Y5
+	VFMADD213PS constants<>+1632(SB), Y3, Y5
+	VFMADD213PS constants<>+1664(SB), Y3, Y5
+	VFMADD213PS constants<>+1696(SB), Y3, Y5
+	VFMADD213PS constants<>+1728(SB), Y3, Y5
+	VFMADD213PS constants<>+1760(SB), Y3, Y5
 	VMULPS      Y5, Y4, Y4
-	VFMADD231PS constants<>+928(SB), Y2, Y4
+	VFMADD231PS constants<>+1152(SB), Y2, Y4
 	VADDPS      Y3, Y4, Y3
-	VFMADD231PS constants<>+896(SB), Y2, Y3
+	VFMADD231PS constants<>+1120(SB), Y2, Y3
 	VCMPPS      $0x00, constants<>+160(SB), Y1, Y1
-	VBLENDVPS   Y1, constants<>+1568(SB), Y3, Y1
+	VBLENDVPS   Y1, constants<>+1792(SB), Y3, Y1
 	VMASKMOVPS  Y1, Y0, (DI)(AX*4)
 
 done:
@@ -4765,16 +4715,16 @@ TEXT ·log2AVX2(SB), NOSPLIT, $0-32
 	CMPQ    AX, R8
 	JGT     tail
 	VXORPS  X15, X15, X15
-	VMOVAPS constants<>+1184(SB), Y14
-	VMOVAPS constants<>+1216(SB), Y13
-	VMOVAPS constants<>+1248(SB), Y12
+	VMOVAPS constants<>+1408(SB), Y14
+	VMOVAPS constants<>+1440(SB), Y13
+	VMOVAPS constants<>+1472(SB), Y12
 	VMOVAPS constants<>+128(SB), Y11
-	VMOVAPS constants<>+1600(SB), Y10
-	VMOVAPS constants<>+1632(SB), Y9
-	VMOVAPS constants<>+1664(SB), Y8
-	VMOVAPS constants<>+1696(SB), Y7
-	VMOVAPS constants<>+1728(SB), Y6
-	VMOVAPS constants<>+1760(SB), Y5
+	VMOVAPS constants<>+1824(SB), Y10
+	VMOVAPS constants<>+1856(SB), Y9
+	VMOVAPS constants<>+1888(SB), Y8
+	VMOVAPS constants<>+1920(SB), Y7
+	VMOVAPS constants<>+1952(SB), Y6
+	VMOVAPS constants<>+1984(SB), Y5
 	PCALIGN $0x20
 
 mainLoop:
@@ -4799,15 +4749,15 @@ mainLoop:
 	VFMADD213PS Y7, Y2, Y4
 	VFMADD213PS Y6, Y2, Y4
 	VFMADD213PS Y5, Y2, Y4
-	VFMADD213PS constants<>+1792(SB), Y2, Y4
-	VFMADD213PS constants<>+1824(SB), Y2, Y4
-	VFMADD213PS constants<>+1856(SB), Y2, Y4
+	VFMADD213PS constants<>+2016(SB), Y2, Y4
+	VFMADD213PS constants<>+2048(SB), Y2, Y4
+	VFMADD213PS constants<>+2080(SB), Y2, Y4
 	VMULPS      Y4, Y3, Y3
-	VFMADD231PS constants<>+1888(SB), Y2, Y3
-	VFMADD231PS constants<>+864(SB), Y2, Y3
+	VFMADD231PS constants<>+2112(SB), Y2, Y3
+	VFMADD231PS constants<>+800(SB), Y2, Y3
 	VADDPS      Y3, Y1, Y1
 	VCMPPS      $0x00, Y15, Y0, Y0
-	VBLENDVPS   Y0, constants<>+1568(SB), Y1, Y0
+	VBLENDVPS   Y0, constants<>+1792(SB), Y1, Y0
 	VMOVUPS     Y0, (DI)(AX*4)
 	ADDQ        $0x08, AX
 	CMPQ        AX, R8
@@ -4824,36 +4774,36 @@ tail:
 	LEAQ        (R10)(R9*4), R10
 	VMOVUPS     (R10), Y0
 	VMASKMOVPS  (SI)(AX*4), Y0, Y1
-	VPADDD      constants<>+1184(SB), Y1, Y2
-	VPCMPGTD    constants<>+1216(SB), Y2, Y2
+	VPADDD      constants<>+1408(SB), Y1, Y2
+	VPCMPGTD    constants<>+1440(SB), Y2, Y2
 	VCMPPS      $0x04, constants<>+160(SB), Y1, Y3
 	VANDPS      Y3, Y2, Y2
 	VANDPS      Y0, Y2, Y2
 	VMOVMSKPS   Y2, R9
 	TESTL       R9, R9
 	JNE         tailStop
-	VPSUBD      constants<>+1248(SB), Y1, Y2
+	VPSUBD      constants<>+1472(SB), Y1, Y2
 	VPSRAD      $0x17, Y2, Y2
 	VPSLLD      $0x17, Y2, Y3
 	VPSUBD      Y3, Y1, Y3
 	VCVTDQ2PS   Y2, Y2
 	VSUBPS      constants<>+128(SB), Y3, Y3
 	VMULPS      Y3, Y3, Y4
-	VMOVAPS     constants<>+1632(SB), Y5
-	VFMADD231PS constants<>+1600(SB), Y3, Y5
-	VFMADD213PS constants<>+1664(SB), Y3, Y5
-	VFMADD213PS constants<>+1696(SB), Y3, Y5
-	VFMADD213PS constants<>+1728(SB), Y3, Y5
-	VFMADD213PS constants<>+1760(SB), Y3, Y5
-	VFMADD213PS constants<>+1792(SB), Y3, Y5
-	VFMADD213PS constants<>+1824(SB), Y3, Y5
-	VFMADD213PS constants<>+1856(SB), Y3, Y5
+	VMOVAPS     constants<>+1856(SB), Y5
+	VFMADD231PS constants<>+1824(SB), Y3, Y5
+	VFMADD213PS constants<>+1888(SB), Y3, Y5
+	VFMADD213PS constants<>+1920(SB), Y3, Y5
+	VFMADD213PS constants<>+1952(SB), Y3, Y5
+	VFMADD213PS constants<>+1984(SB), Y3, Y5
+	VFMADD213PS constants<>+2016(SB), Y3, Y5
+	VFMADD213PS constants<>+2048(SB), Y3, Y5
+	VFMADD213PS constants<>+2080(SB), Y3, Y5
 	VMULPS      Y5, Y4, Y4
-	VFMADD231PS constants<>+1888(SB), Y3, Y4
-	VFMADD231PS constants<>+864(SB), Y3, Y4
+	VFMADD231PS constants<>+2112(SB), Y3, Y4
+	VFMADD231PS constants<>+800(SB), Y3, Y4
 	VADDPS      Y4, Y2, Y2
 	VCMPPS      $0x00, constants<>+160(SB), Y1, Y1
-	VBLENDVPS   Y1, constants<>+1568(SB), Y2, Y1
+	VBLENDVPS   Y1, constants<>+1792(SB), Y2, Y1
 	VMASKMOVPS  Y1, Y0, (DI)(AX*4)
 
 done:
@@ -4880,16 +4830,16 @@ TEXT ·log10AVX2(SB), NOSPLIT, $0-32
 	CMPQ    AX, R8
 	JGT     tail
 	VXORPS  X15, X15, X15
-	VMOVAPS constants<>+1184(SB), Y14
-	VMOVAPS constants<>+1216(SB), Y13
-	VMOVAPS constants<>+1248(SB), Y12
+	VMOVAPS constants<>+1408(SB), Y14
+	VMOVAPS constants<>+1440(SB), Y13
+	VMOVAPS constants<>+1472(SB), Y12
 	VMOVAPS constants<>+128(SB), Y11
-	VMOVAPS constants<>+1920(SB), Y10
-	VMOVAPS constants<>+1952(SB), Y9
-	VMOVAPS constants<>+1984(SB), Y8
-	VMOVAPS constants<>+2016(SB), Y7
-	VMOVAPS constants<>+2048(SB), Y6
-	VMOVAPS constants<>+2080(SB), Y5
+	VMOVAPS constants<>+2144(SB), Y10
+	VMOVAPS constants<>+2176(SB), Y9
+	VMOVAPS constants<>+2208(SB), Y8
+	VMOVAPS constants<>+2240(SB), Y7
+	VMOVAPS constants<>+2272(SB), Y6
+	VMOVAPS constants<>+2304(SB), Y5
 	PCALIGN $0x20
 
 mainLoop:
@@ -4914,16 +4864,16 @@ mainLoop:
 	VFMADD213PS Y7, Y2, Y4
 	VFMADD213PS Y6, Y2, Y4
 	VFMADD213PS Y5, Y2, Y4
-	VFMADD213PS constants<>+2112(SB), Y2, Y4
-	VFMADD213PS constants<>+2144(SB), Y2, Y4
-	VFMADD213PS constants<>+2176(SB), Y2, Y4
+	VFMADD213PS constants<>+2336(SB), Y2, Y4
+	VFMADD213PS constants<>+2368(SB), Y2, Y4
+	VFMADD213PS constants<>+2400(SB), Y2, Y4
 	VMULPS      Y4, Y3, Y3
-	VFMADD231PS constants<>+2208(SB), Y1, Y3
-	VFMADD231PS constants<>+2240(SB), Y2, Y3
-	VFMADD231PS constants<>+2272(SB), Y2, Y3
-	VFMADD231PS constants<>+2304(SB), Y1, Y3
+	VFMADD231PS constants<>+2432(SB), Y1, Y3
+	VFMADD231PS constants<>+2464(SB), Y2, Y3
+	VFMADD231PS constants<>+2496(SB), Y2, Y3
+	VFMADD231PS constants<>+2528(SB), Y1, Y3
 	VCMPPS      $0x00, Y15, Y0, Y0
-	VBLENDVPS   Y0, constants<>+1568(SB), Y3, Y0
+	VBLENDVPS   Y0, constants<>+1792(SB), Y3, Y0
 	VMOVUPS     Y0, (DI)(AX*4)
 	ADDQ        $0x08, AX
 	CMPQ        AX, R8
@@ -4940,37 +4890,37 @@ tail:
 	LEAQ        (R10)(R9*4), R10
 	VMOVUPS     (R10), Y0
 	VMASKMOVPS  (SI)(AX*4), Y0, Y1
-	VPADDD      constants<>+1184(SB), Y1, Y2
-	VPCMPGTD    constants<>+1216(SB), Y2, Y2
+	VPADDD      constants<>+1408(SB), Y1, Y2
+	VPCMPGTD    constants<>+1440(SB), Y2, Y2
 	VCMPPS      $0x04, constants<>+160(SB), Y1, Y3
 	VANDPS      Y3, Y2, Y2
 	VANDPS      Y0, Y2, Y2
 	VMOVMSKPS   Y2, R9
 	TESTL       R9, R9
 	JNE         tailStop
-	VPSUBD      constants<>+1248(SB), Y1, Y2
+	VPSUBD      constants<>+1472(SB), Y1, Y2
 	VPSRAD      $0x17, Y2, Y2
 	VPSLLD      $0x17, Y2, Y3
 	VPSUBD      Y3, Y1, Y3
 	VCVTDQ2PS   Y2, Y2
 	VSUBPS      constants<>+128(SB), Y3, Y3
 	VMULPS      Y3, Y3, Y4
-	VMOVAPS     constants<>+1952(SB), Y5
-	VFMADD231PS constants<>+1920(SB), Y3, Y5
-	VFMADD213PS constants<>+1984(SB), Y3, Y5
-	VFMADD213PS constants<>+2016(SB), Y3, Y5
-	VFMADD213PS constants<>+2048(SB), Y3, Y5
-	VFMADD213PS constants<>+2080(SB), Y3, Y5
-	VFMADD213PS constants<>+2112(SB), Y3, Y5
-	VFMADD213PS constants<>+2144(SB), Y3, Y5
-	VFMADD213PS constants<>+2176(SB), Y3, Y5
+	VMOVAPS     constants<>+2176(SB), Y5
+	VFMADD231PS constants<>+2144(SB), Y3, Y5
+	VFMADD213PS constants<>+2208(SB), Y3, Y5
+	VFMADD213PS constants<>+2240(SB), Y3, Y5
+	VFMADD213PS constants<>+2272(SB), Y3, Y5
+	VFMADD213PS constants<>+2304(SB), Y3, Y5
+	VFMADD213PS constants<>+2336(SB), Y3, Y5
+	VFMADD213PS constants<>+2368(SB), Y3, Y5
+	VFMADD213PS constants<>+2400(SB), Y3, Y5
 	VMULPS      Y5, Y4, Y4
-	VFMADD231PS constants<>+2208(SB), Y2, Y4
-	VFMADD231PS constants<>+2240(SB), Y3, Y4
-	VFMADD231PS constants<>+2272(SB), Y3, Y4
-	VFMADD231PS constants<>+2304(SB), Y2, Y4
+	VFMADD231PS constants<>+2432(SB), Y2, Y4
+	VFMADD231PS constants<>+2464(SB), Y3, Y4
+	VFMADD231PS constants<>+2496(SB), Y3, Y4
+	VFMADD231PS constants<>+2528(SB), Y2, Y4
 	VCMPPS      $0x00, constants<>+160(SB), Y1, Y1
-	VBLENDVPS   Y1, constants<>+1568(SB), Y4, Y1
+	VBLENDVPS   Y1, constants<>+1792(SB), Y4, Y1
 	VMASKMOVPS  Y1, Y0, (DI)(AX*4)
 
 done:
@@ -4996,16 +4946,16 @@ TEXT ·sinAVX2(SB), NOSPLIT, $0-32
 	LEAQ    -8(CX), R8
 	CMPQ    AX, R8
 	JGT     tail
-	VMOVAPS constants<>+2336(SB), Y15
+	VMOVAPS constants<>+2560(SB), Y15
 	VMOVAPS constants<>+64(SB), Y14
-	VMOVAPS constants<>+2368(SB), Y13
-	VMOVAPS constants<>+2400(SB), Y12
-	VMOVAPS constants<>+2432(SB), Y11
-	VMOVAPS constants<>+2464(SB), Y10
-	VMOVAPS constants<>+2496(SB), Y9
-	VMOVAPS constants<>+2528(SB), Y8
-	VMOVAPS constants<>+2560(SB), Y7
-	VMOVAPS constants<>+2592(SB), Y6
+	VMOVAPS constants<>+2592(SB), Y13
+	VMOVAPS constants<>+2624(SB), Y12
+	VMOVAPS constants<>+2656(SB), Y11
+	VMOVAPS constants<>+2688(SB), Y10
+	VMOVAPS constants<>+2720(SB), Y9
+	VMOVAPS constants<>+2752(SB), Y8
+	VMOVAPS constants<>+2784(SB), Y7
+	VMOVAPS constants<>+2816(SB), Y6
 	PCALIGN $0x20
 
 mainLoop:
@@ -5028,7 +4978,7 @@ mainLoop:
 	VFMADD213PS  Y7, Y2, Y5
 	VFMADD213PS  Y6, Y2, Y5
 	VMULPS       Y5, Y4, Y4
-	VFMADD231PS  constants<>+2624(SB), Y2, Y4
+	VFMADD231PS  constants<>+2848(SB), Y2, Y4
 	VFMADD231PS  Y4, Y3, Y3
 	VCMPPS       $0x00, constants<>+160(SB), Y0, Y2
 	VBLENDVPS    Y2, Y0, Y3, Y0
@@ -5051,25 +5001,25 @@ tail:
 	VMOVUPS      (R10), Y0
 	VMASKMOVPS   (SI)(AX*4), Y0, Y1
 	VANDPS       constants<>+64(SB), Y1, Y2
-	VPCMPGTD     constants<>+2368(SB), Y2, Y2
+	VPCMPGTD     constants<>+2592(SB), Y2, Y2
 	VANDPS       Y0, Y2, Y2
 	VMOVMSKPS    Y2, R9
 	TESTL        R9, R9
 	JNE          tailStop
-	VMOVAPS      constants<>+2336(SB), Y2
-	VFMADD231PS  constants<>+2400(SB), Y1, Y2
-	VSUBPS       constants<>+2336(SB), Y2, Y3
-	VMOVAPS      constants<>+2432(SB), Y4
+	VMOVAPS      constants<>+2560(SB), Y2
+	VFMADD231PS  constants<>+2624(SB), Y1, Y2
+	VSUBPS       constants<>+2560(SB), Y2, Y3
+	VMOVAPS      constants<>+2656(SB), Y4
 	VFNMADD213PS Y1, Y3, Y4
-	VFNMADD231PS constants<>+2464(SB), Y3, Y4
-	VFNMADD231PS constants<>+2496(SB), Y3, Y4
+	VFNMADD231PS constants<>+2688(SB), Y3, Y4
+	VFNMADD231PS constants<>+2720(SB), Y3, Y4
 	VMULPS       Y4, Y4, Y3
 	VMULPS       Y3, Y3, Y5
-	VMOVAPS      constants<>+2560(SB), Y6
-	VFMADD231PS  constants<>+2528(SB), Y3, Y6
-	VFMADD213PS  constants<>+2592(SB), Y3, Y6
+	VMOVAPS      constants<>+2784(SB), Y6
+	VFMADD231PS  constants<>+2752(SB), Y3, Y6
+	VFMADD213PS  constants<>+2816(SB), Y3, Y6
 	VMULPS       Y6, Y5, Y5
-	VFMADD231PS  constants<>+2624(SB), Y3, Y5
+	VFMADD231PS  constants<>+2848(SB), Y3, Y5
 	VFMADD231PS  Y5, Y4, Y4
 	VCMPPS       $0x00, constants<>+160(SB), Y1, Y3
 	VBLENDVPS    Y3, Y1, Y4, Y1
@@ -5100,17 +5050,17 @@ TEXT ·cosAVX2(SB), NOSPLIT, $0-32
 	LEAQ    -8(CX), R8
 	CMPQ    AX, R8
 	JGT     tail
-	VMOVAPS constants<>+2656(SB), Y15
+	VMOVAPS constants<>+2880(SB), Y15
 	VMOVAPS constants<>+64(SB), Y14
-	VMOVAPS constants<>+2368(SB), Y13
-	VMOVAPS constants<>+2400(SB), Y12
-	VMOVAPS constants<>+2688(SB), Y11
-	VMOVAPS constants<>+1120(SB), Y10
-	VMOVAPS constants<>+2432(SB), Y9
-	VMOVAPS constants<>+2464(SB), Y8
-	VMOVAPS constants<>+2496(SB), Y7
-	VMOVAPS constants<>+2528(SB), Y6
-	VMOVAPS constants<>+2560(SB), Y5
+	VMOVAPS constants<>+2592(SB), Y13
+	VMOVAPS constants<>+2624(SB), Y12
+	VMOVAPS constants<>+2912(SB), Y11
+	VMOVAPS constants<>+1344(SB), Y10
+	VMOVAPS constants<>+2656(SB), Y9
+	VMOVAPS constants<>+2688(SB), Y8
+	VMOVAPS constants<>+2720(SB), Y7
+	VMOVAPS constants<>+2752(SB), Y6
+	VMOVAPS constants<>+2784(SB), Y5
 	PCALIGN $0x20
 
 mainLoop:
@@ -5132,9 +5082,9 @@ mainLoop:
 	VMULPS       Y2, Y2, Y3
 	VMOVAPS      Y6, Y4
 	VFMADD213PS  Y5, Y2, Y4
-	VFMADD213PS  constants<>+2592(SB), Y2, Y4
+	VFMADD213PS  constants<>+2816(SB), Y2, Y4
 	VMULPS       Y4, Y3, Y3
-	VFMADD231PS  constants<>+2624(SB), Y2, Y3
+	VFMADD231PS  constants<>+2848(SB), Y2, Y3
 	VFMADD231PS  Y3, Y0, Y0
 	VPSLLD       $0x1f, Y1, Y1
 	VXORPS       Y1, Y0, Y0
@@ -5155,26 +5105,26 @@ tail:
 	VMOVUPS      (R10), Y0
 	VMASKMOVPS   (SI)(AX*4), Y0, Y1
 	VANDPS       constants<>+64(SB), Y1, Y1
-	VPCMPGTD     constants<>+2368(SB), Y1, Y2
+	VPCMPGTD     constants<>+2592(SB), Y1, Y2
 	VANDPS       Y0, Y2, Y2
 	VMOVMSKPS    Y2, R9
 	TESTL        R9, R9
 	JNE          tailStop
-	VMOVAPS      constants<>+2688(SB), Y2
-	VFMADD231PS  constants<>+2400(SB), Y1, Y2
-	VADDPS       constants<>+2656(SB), Y2, Y2
-	VSUBPS       constants<>+2656(SB), Y2, Y3
-	VADDPS       constants<>+1120(SB), Y3, Y3
-	VFNMADD231PS constants<>+2432(SB), Y3, Y1
-	VFNMADD231PS constants<>+2464(SB), Y3, Y1
-	VFNMADD231PS constants<>+2496(SB), Y3, Y1
+	VMOVAPS      constants<>+2912(SB), Y2
+	VFMADD231PS  constants<>+2624(SB), Y1, Y2
+	VADDPS       constants<>+2880(SB), Y2, Y2
+	VSUBPS       constants<>+2880(SB), Y2, Y3
+	VADDPS       constants<>+1344(SB), Y3, Y3
+	VFNMADD231PS constants<>+2656(SB), Y3, Y1
+	VFNMADD231PS constants<>+2688(SB), Y3, Y1
+	VFNMADD231PS constants<>+2720(SB), Y3, Y1
 	VMULPS       Y1, Y1, Y3
 	VMULPS       Y3, Y3, Y4
-	VMOVAPS      constants<>+2560(SB), Y5
-	VFMADD231PS  constants<>+2528(SB), Y3, Y5
-	VFMADD213PS  constants<>+2592(SB), Y3, Y5
+	VMOVAPS      constants<>+2784(SB), Y5
+	VFMADD231PS  constants<>+2752(SB), Y3, Y5
+	VFMADD213PS  constants<>+2816(SB), Y3, Y5
 	VMULPS       Y5, Y4, Y4
-	VFMADD231PS  constants<>+2624(SB), Y3, Y4
+	VFMADD231PS  constants<>+2848(SB), Y3, Y4
 	VFMADD231PS  Y4, Y1, Y1
 	VPSLLD       $0x1f, Y2, Y2
 	VXORPS       Y2, Y1, Y1
@@ -5204,13 +5154,13 @@ TEXT ·tanAVX2(SB), NOSPLIT, $0-32
 	CMPQ    AX, R8
 	JGT     tail
 	VMOVAPS constants<>+128(SB), Y15
-	VMOVAPS constants<>+2336(SB), Y14
-	VMOVAPS constants<>+2720(SB), Y13
-	VMOVAPS constants<>+2752(SB), Y12
+	VMOVAPS constants<>+2560(SB), Y14
+	VMOVAPS constants<>+2944(SB), Y13
+	VMOVAPS constants<>+2976(SB), Y12
 	VMOVAPS constants<>+64(SB), Y11
-	VMOVAPS constants<>+2368(SB), Y10
-	VMOVAPS constants<>+2784(SB), Y9
-	VMOVAPS constants<>+2816(SB), Y8
+	VMOVAPS constants<>+2592(SB), Y10
+	VMOVAPS constants<>+3008(SB), Y9
+	VMOVAPS constants<>+3040(SB), Y8
 	VMOVAPS constants<>+96(SB), Y7
 	PCALIGN $0x20
 
@@ -5234,17 +5184,17 @@ mainLoop:
 	VSUBPS       Y3, Y6, Y3
 	VSUBPS       Y3, Y4, Y3
 	VADDPS       Y5, Y3, Y3
-	VFNMADD231PS constants<>+2848(SB), Y2, Y3
+	VFNMADD231PS constants<>+3072(SB), Y2, Y3
 	VMULPS       Y6, Y6, Y2
 	VFMADD231PS  Y2, Y3, Y3
 	VMULPS       Y2, Y6, Y4
-	VMOVAPS      constants<>+2880(SB), Y5
-	VFMADD231PS  constants<>+2912(SB), Y2, Y5
-	VFMADD213PS  constants<>+2944(SB), Y2, Y5
-	VFMADD213PS  constants<>+2976(SB), Y2, Y5
-	VFMADD213PS  constants<>+3008(SB), Y2, Y5
-	VFMADD213PS  constants<>+3040(SB), Y2, Y5
-	VFMADD213PS  constants<>+3072(SB), Y2, Y5
+	VMOVAPS      constants<>+3104(SB), Y5
+	VFMADD231PS  constants<>+3136(SB), Y2, Y5
+	VFMADD213PS  constants<>+3168(SB), Y2, Y5
+	VFMADD213PS  constants<>+3200(SB), Y2, Y5
+	VFMADD213PS  constants<>+3232(SB), Y2, Y5
+	VFMADD213PS  constants<>+3264(SB), Y2, Y5
+	VFMADD213PS  constants<>+3296(SB), Y2, Y5
 	VFMADD231PS  Y5, Y4, Y3
 	VADDPS       Y6, Y3, Y2
 	VPAND        Y12, Y1, Y1
@@ -5271,39 +5221,39 @@ tail:
 	VMOVUPS      (R10), Y0
 	VMASKMOVPS   (SI)(AX*4), Y0, Y1
 	VANDPS       constants<>+64(SB), Y1, Y2
-	VPCMPGTD     constants<>+2368(SB), Y2, Y2
+	VPCMPGTD     constants<>+2592(SB), Y2, Y2
 	VANDPS       Y0, Y2, Y2
 	VMOVMSKPS    Y2, R9
 	TESTL        R9, R9
 	JNE          tailStop
-	VMOVAPS      constants<>+2336(SB), Y2
-	VFMADD231PS  constants<>+2784(SB), Y1, Y2
-	VSUBPS       constants<>+2336(SB), Y2, Y3
-	VMOVAPS      constants<>+2816(SB), Y4
+	VMOVAPS      constants<>+2560(SB), Y2
+	VFMADD231PS  constants<>+3008(SB), Y1, Y2
+	VSUBPS       constants<>+2560(SB), Y2, Y3
+	VMOVAPS      constants<>+3040(SB), Y4
 	VFNMADD213PS Y1, Y3, Y4
-	VMULPS       constants<>+2720(SB), Y3, Y5
-	VMOVAPS      constants<>+2720(SB), Y6
+	VMULPS       constants<>+2944(SB), Y3, Y5
+	VMOVAPS      constants<>+2944(SB), Y6
 	VFNMADD213PS Y5, Y3, Y6
 	VXORPS       constants<>+96(SB), Y5, Y5
 	VADDPS       Y5, Y4, Y7
 	VSUBPS       Y4, Y7, Y4
 	VSUBPS       Y4, Y5, Y4
 	VADDPS       Y6, Y4, Y4
-	VFNMADD231PS constants<>+2848(SB), Y3, Y4
+	VFNMADD231PS constants<>+3072(SB), Y3, Y4
 	VMULPS       Y7, Y7, Y3
 	VFMADD231PS  Y3, Y4, Y4
 	VMULPS       Y3, Y7, Y5
-	VMOVAPS      constants<>+2880(SB), Y6
-	VFMADD231PS  constants<>+2912(SB), Y3, Y6
-	VFMADD213PS  constants<>+2944(SB), Y3, Y6
-	VFMADD213PS  constants<>+2976(SB), Y3, Y6
-	VFMADD213PS  constants<>+3008(SB), Y3, Y6
-	VFMADD213PS  constants<>+3040(SB), Y3, Y6
-	VFMADD213PS  constants<>+3072(SB), Y3, Y6
+	VMOVAPS      constants<>+3104(SB), Y6
+	VFMADD231PS  constants<>+3136(SB), Y3, Y6
+	VFMADD213PS  constants<>+3168(SB), Y3, Y6
+	VFMADD213PS  constants<>+3200(SB), Y3, Y6
+	VFMADD213PS  constants<>+3232(SB), Y3, Y6
+	VFMADD213PS  constants<>+3264(SB), Y3, Y6
+	VFMADD213PS  constants<>+3296(SB), Y3, Y6
 	VFMADD231PS  Y6, Y5, Y4
 	VADDPS       Y7, Y4, Y3
-	VPAND        constants<>+2752(SB), Y2, Y2
-	VPCMPEQD     constants<>+2752(SB), Y2, Y2
+	VPAND        constants<>+2976(SB), Y2, Y2
+	VPCMPEQD     constants<>+2976(SB), Y2, Y2
 	VBLENDVPS    Y2, constants<>+192(SB), Y3, Y4
 	VMOVAPS      constants<>+128(SB), Y5
 	VBLENDVPS    Y2, Y3, Y5, Y2
@@ -5337,14 +5287,14 @@ TEXT ·asinAVX2(SB), NOSPLIT, $0-24
 	JGT     tail
 	VMOVAPS constants<>+128(SB), Y15
 	VMOVAPS constants<>+64(SB), Y14
-	VMOVAPS constants<>+3104(SB), Y13
-	VMOVAPS constants<>+1120(SB), Y12
-	VMOVAPS constants<>+3136(SB), Y11
-	VMOVAPS constants<>+3168(SB), Y10
-	VMOVAPS constants<>+3200(SB), Y9
-	VMOVAPS constants<>+3232(SB), Y8
-	VMOVAPS constants<>+3264(SB), Y7
-	VMOVAPS constants<>+3296(SB), Y6
+	VMOVAPS constants<>+3328(SB), Y13
+	VMOVAPS constants<>+1344(SB), Y12
+	VMOVAPS constants<>+3360(SB), Y11
+	VMOVAPS constants<>+3392(SB), Y10
+	VMOVAPS constants<>+3424(SB), Y9
+	VMOVAPS constants<>+3456(SB), Y8
+	VMOVAPS constants<>+3488(SB), Y7
+	VMOVAPS constants<>+3520(SB), Y6
 	PCALIGN $0x20
 
 mainLoop:
@@ -5365,9 +5315,9 @@ mainLoop:
 	VFMADD213PS  Y7, Y3, Y5
 	VFMADD213PS  Y6, Y3, Y5
 	VFMADD231PS  Y5, Y4, Y1
-	VMOVAPS      constants<>+2816(SB), Y3
-	VFNMADD231PS constants<>+3328(SB), Y1, Y3
-	VADDPS       constants<>+2720(SB), Y3, Y3
+	VMOVAPS      constants<>+3040(SB), Y3
+	VFNMADD231PS constants<>+3552(SB), Y1, Y3
+	VADDPS       constants<>+2944(SB), Y3, Y3
 	VBLENDVPS    Y2, Y3, Y1, Y1
 	VPAND        Y14, Y1, Y1
 	VPAND        constants<>+96(SB), Y0, Y0
@@ -5388,25 +5338,25 @@ tail:
 	VMOVUPS      (R10), Y0
 	VMASKMOVPS   (SI)(AX*4), Y0, Y1
 	VANDPS       constants<>+64(SB), Y1, Y2
-	VCMPPS       $0x0e, constants<>+3104(SB), Y2, Y3
+	VCMPPS       $0x0e, constants<>+3328(SB), Y2, Y3
 	VMOVAPS      constants<>+128(SB), Y4
 	VSUBPS       Y2, Y4, Y4
-	VMULPS       constants<>+1120(SB), Y4, Y4
+	VMULPS       constants<>+1344(SB), Y4, Y4
 	VMULPS       Y2, Y2, Y5
 	VBLENDVPS    Y3, Y4, Y5, Y4
 	VSQRTPS      Y4, Y5
 	VBLENDVPS    Y3, Y5, Y2, Y2
 	VMULPS       Y4, Y2, Y5
-	VMOVAPS      constants<>+3168(SB), Y6
-	VFMADD231PS  constants<>+3136(SB), Y4, Y6
-	VFMADD213PS  constants<>+3200(SB), Y4, Y6
-	VFMADD213PS  constants<>+3232(SB), Y4, Y6
-	VFMADD213PS  constants<>+3264(SB), Y4, Y6
-	VFMADD213PS  constants<>+3296(SB), Y4, Y6
+	VMOVAPS      constants<>+3392(SB), Y6
+	VFMADD231PS  constants<>+3360(SB), Y4, Y6
+	VFMADD213PS  constants<>+3424(SB), Y4, Y6
+	VFMADD213PS  constants<>+3456(SB), Y4, Y6
+	VFMADD213PS  constants<>+3488(SB), Y4, Y6
+	VFMADD213PS  constants<>+3520(SB), Y4, Y6
 	VFMADD231PS  Y6, Y5, Y2
-	VMOVAPS      constants<>+2816(SB), Y4
-	VFNMADD231PS constants<>+3328(SB), Y2, Y4
-	VADDPS       constants<>+2720(SB), Y4, Y4
+	VMOVAPS      constants<>+3040(SB), Y4
+	VFNMADD231PS constants<>+3552(SB), Y2, Y4
+	VADDPS       constants<>+2944(SB), Y4, Y4
 	VBLENDVPS    Y3, Y4, Y2, Y2
 	VPAND        constants<>+64(SB), Y2, Y2
 	VPAND        constants<>+96(SB), Y1, Y1
@@ -5428,15 +5378,15 @@ TEXT ·acosAVX2(SB), NOSPLIT, $0-24
 	CMPQ    AX, R8
 	JGT     tail
 	VMOVAPS constants<>+128(SB), Y15
-	VMOVAPS constants<>+2432(SB), Y14
-	VMOVAPS constants<>+2816(SB), Y13
+	VMOVAPS constants<>+2656(SB), Y14
+	VMOVAPS constants<>+3040(SB), Y13
 	VMOVAPS constants<>+64(SB), Y12
-	VMOVAPS constants<>+3104(SB), Y11
-	VMOVAPS constants<>+1120(SB), Y10
-	VMOVAPS constants<>+3136(SB), Y9
-	VMOVAPS constants<>+3168(SB), Y8
-	VMOVAPS constants<>+3200(SB), Y7
-	VMOVAPS constants<>+3232(SB), Y6
+	VMOVAPS constants<>+3328(SB), Y11
+	VMOVAPS constants<>+1344(SB), Y10
+	VMOVAPS constants<>+3360(SB), Y9
+	VMOVAPS constants<>+3392(SB), Y8
+	VMOVAPS constants<>+3424(SB), Y7
+	VMOVAPS constants<>+3456(SB), Y6
 	PCALIGN $0x20
 
 mainLoop:
@@ -5454,8 +5404,8 @@ mainLoop:
 	VFMADD213PS Y8, Y3, Y5
 	VFMADD213PS Y7, Y3, Y5
 	VFMADD213PS Y6, Y3, Y5
-	VFMADD213PS constants<>+3264(SB), Y3, Y5
-	VFMADD213PS constants<>+3296(SB), Y3, Y5
+	VFMADD213PS constants<>+3488(SB), Y3, Y5
+	VFMADD213PS constants<>+3520(SB), Y3, Y5
 	VFMADD231PS Y5, Y4, Y1
 	VCMPPS      $0x01, constants<>+160(SB), Y0, Y3
 	VADDPS      Y1, Y1, Y4
@@ -5463,7 +5413,7 @@ mainLoop:
 	VBLENDVPS   Y3, Y5, Y4, Y3
 	VPAND       constants<>+96(SB), Y0, Y0
 	VXORPS      Y0, Y1, Y0
-	VSUBPS      constants<>+2720(SB), Y0, Y0
+	VSUBPS      constants<>+2944(SB), Y0, Y0
 	VSUBPS      Y0, Y13, Y0
 	VBLENDVPS   Y2, Y3, Y0, Y0
 	VMOVUPS     Y0, (DI)(AX*4)
@@ -5482,31 +5432,31 @@ tail:
 	VMOVUPS     (R10), Y0
 	VMASKMOVPS  (SI)(AX*4), Y0, Y1
 	VANDPS      constants<>+64(SB), Y1, Y2
-	VCMPPS      $0x0e, constants<>+3104(SB), Y2, Y3
+	VCMPPS      $0x0e, constants<>+3328(SB), Y2, Y3
 	VMOVAPS     constants<>+128(SB), Y4
 	VSUBPS      Y2, Y4, Y4
-	VMULPS      constants<>+1120(SB), Y4, Y4
+	VMULPS      constants<>+1344(SB), Y4, Y4
 	VMULPS      Y2, Y2, Y5
 	VBLENDVPS   Y3, Y4, Y5, Y4
 	VSQRTPS     Y4, Y5
 	VBLENDVPS   Y3, Y5, Y2, Y2
 	VMULPS      Y4, Y2, Y5
-	VMOVAPS     constants<>+3168(SB), Y6
-	VFMADD231PS constants<>+3136(SB), Y4, Y6
-	VFMADD213PS constants<>+3200(SB), Y4, Y6
-	VFMADD213PS constants<>+3232(SB), Y4, Y6
-	VFMADD213PS constants<>+3264(SB), Y4, Y6
-	VFMADD213PS constants<>+3296(SB), Y4, Y6
+	VMOVAPS     constants<>+3392(SB), Y6
+	VFMADD231PS constants<>+3360(SB), Y4, Y6
+	VFMADD213PS constants<>+3424(SB), Y4, Y6
+	VFMADD213PS constants<>+3456(SB), Y4, Y6
+	VFMADD213PS constants<>+3488(SB), Y4, Y6
+	VFMADD213PS constants<>+3520(SB), Y4, Y6
 	VFMADD231PS Y6, Y5, Y2
 	VCMPPS      $0x01, constants<>+160(SB), Y1, Y4
 	VADDPS      Y2, Y2, Y5
-	VMOVAPS     constants<>+2432(SB), Y6
+	VMOVAPS     constants<>+2656(SB), Y6
 	VSUBPS      Y5, Y6, Y6
 	VBLENDVPS   Y4, Y6, Y5, Y4
 	VPAND       constants<>+96(SB), Y1, Y1
 	VXORPS      Y1, Y2, Y1
-	VSUBPS      constants<>+2720(SB), Y1, Y1
-	VMOVAPS     constants<>+2816(SB), Y2
+	VSUBPS      constants<>+2944(SB), Y1, Y1
+	VMOVAPS     constants<>+3040(SB), Y2
 	VSUBPS      Y1, Y2, Y1
 	VBLENDVPS   Y3, Y4, Y1, Y1
 	VMASKMOVPS  Y1, Y0, (DI)(AX*4)
@@ -5526,15 +5476,15 @@ TEXT ·atanAVX2(SB), NOSPLIT, $0-24
 	CMPQ    AX, R8
 	JGT     tail
 	VMOVAPS constants<>+128(SB), Y15
-	VMOVAPS constants<>+2816(SB), Y14
+	VMOVAPS constants<>+3040(SB), Y14
 	VMOVAPS constants<>+64(SB), Y13
-	VMOVAPS constants<>+3360(SB), Y12
-	VMOVAPS constants<>+3392(SB), Y11
-	VMOVAPS constants<>+3424(SB), Y10
-	VMOVAPS constants<>+3456(SB), Y9
-	VMOVAPS constants<>+3488(SB), Y8
-	VMOVAPS constants<>+3520(SB), Y7
-	VMOVAPS constants<>+3552(SB), Y6
+	VMOVAPS constants<>+3584(SB), Y12
+	VMOVAPS constants<>+3616(SB), Y11
+	VMOVAPS constants<>+3648(SB), Y10
+	VMOVAPS constants<>+3680(SB), Y9
+	VMOVAPS constants<>+3712(SB), Y8
+	VMOVAPS constants<>+3744(SB), Y7
+	VMOVAPS constants<>+3776(SB), Y6
 	PCALIGN $0x20
 
 mainLoop:
@@ -5552,11 +5502,11 @@ mainLoop:
 	VFMADD213PS Y8, Y3, Y5
 	VFMADD213PS Y7, Y3, Y5
 	VFMADD213PS Y6, Y3, Y5
-	VFMADD213PS constants<>+3584(SB), Y3, Y5
-	VFMADD213PS constants<>+3616(SB), Y3, Y5
+	VFMADD213PS constants<>+3808(SB), Y3, Y5
+	VFMADD213PS constants<>+3840(SB), Y3, Y5
 	VFMADD231PS Y5, Y4, Y2
 	VCMPPS      $0x01, Y1, Y15, Y1
-	VSUBPS      constants<>+2720(SB), Y2, Y3
+	VSUBPS      constants<>+2944(SB), Y2, Y3
 	VSUBPS      Y3, Y14, Y3
 	VBLENDVPS   Y1, Y3, Y2, Y1
 	VPAND       constants<>+96(SB), Y0, Y0
@@ -5583,19 +5533,19 @@ tail:
 	VDIVPS      Y5, Y4, Y4
 	VMULPS      Y4, Y4, Y5
 	VMULPS      Y5, Y4, Y6
-	VMOVAPS     constants<>+3392(SB), Y7
-	VFMADD231PS constants<>+3360(SB), Y5, Y7
-	VFMADD213PS constants<>+3424(SB), Y5, Y7
-	VFMADD213PS constants<>+3456(SB), Y5, Y7
-	VFMADD213PS constants<>+3488(SB), Y5, Y7
-	VFMADD213PS constants<>+3520(SB), Y5, Y7
-	VFMADD213PS constants<>+3552(SB), Y5, Y7
-	VFMADD213PS constants<>+3584(SB), Y5, Y7
-	VFMADD213PS constants<>+3616(SB), Y5, Y7
+	VMOVAPS     constants<>+3616(SB), Y7
+	VFMADD231PS constants<>+3584(SB), Y5, Y7
+	VFMADD213PS constants<>+3648(SB), Y5, Y7
+	VFMADD213PS constants<>+3680(SB), Y5, Y7
+	VFMADD213PS constants<>+3712(SB), Y5, Y7
+	VFMADD213PS constants<>+3744(SB), Y5, Y7
+	VFMADD213PS constants<>+3776(SB), Y5, Y7
+	VFMADD213PS constants<>+3808(SB), Y5, Y7
+	VFMADD213PS constants<>+3840(SB), Y5, Y7
 	VFMADD231PS Y7, Y6, Y4
 	VCMPPS      $0x01, Y2, Y3, Y2
-	VSUBPS      constants<>+2720(SB), Y4, Y3
-	VMOVAPS     constants<>+2816(SB), Y5
+	VSUBPS      constants<>+2944(SB), Y4, Y3
+	VMOVAPS     constants<>+3040(SB), Y5
 	VSUBPS      Y3, Y5, Y3
 	VBLENDVPS   Y2, Y3, Y4, Y2
 	VPAND       constants<>+96(SB), Y1, Y1
@@ -5617,8 +5567,8 @@ TEXT ·tanhAVX2(SB), NOSPLIT, $0-24
 	CMPQ    AX, R8
 	JGT     single
 	VMOVAPS constants<>+128(SB), Y15
-	VMOVAPS constants<>+3328(SB), Y14
-	VMOVAPS constants<>+3648(SB), Y13
+	VMOVAPS constants<>+3552(SB), Y14
+	VMOVAPS constants<>+3872(SB), Y13
 	VMOVAPS constants<>+64(SB), Y12
 	PCALIGN $0x20
 
@@ -5633,36 +5583,36 @@ mainLoop:
 	VMULPS       Y3, Y3, Y5
 	VMULPS       Y4, Y2, Y6
 	VMULPS       Y5, Y3, Y7
-	VMOVAPS      constants<>+3680(SB), Y8
-	VFMADD231PS  constants<>+3712(SB), Y4, Y8
-	VMOVAPS      constants<>+3680(SB), Y9
-	VFMADD231PS  constants<>+3712(SB), Y5, Y9
-	VFMADD213PS  constants<>+3744(SB), Y4, Y8
-	VFMADD213PS  constants<>+3744(SB), Y5, Y9
-	VFMADD213PS  constants<>+3776(SB), Y4, Y8
-	VFMADD213PS  constants<>+3776(SB), Y5, Y9
-	VFMADD213PS  constants<>+3808(SB), Y4, Y8
-	VFMADD213PS  constants<>+3808(SB), Y5, Y9
+	VMOVAPS      constants<>+3904(SB), Y8
+	VFMADD231PS  constants<>+3936(SB), Y4, Y8
+	VMOVAPS      constants<>+3904(SB), Y9
+	VFMADD231PS  constants<>+3936(SB), Y5, Y9
+	VFMADD213PS  constants<>+3968(SB), Y4, Y8
+	VFMADD213PS  constants<>+3968(SB), Y5, Y9
+	VFMADD213PS  constants<>+4000(SB), Y4, Y8
+	VFMADD213PS  constants<>+4000(SB), Y5, Y9
+	VFMADD213PS  constants<>+4032(SB), Y4, Y8
+	VFMADD213PS  constants<>+4032(SB), Y5, Y9
 	VFMADD213PS  Y2, Y8, Y6
 	VFMADD213PS  Y3, Y9, Y7
 	VMOVAPS      constants<>+448(SB), Y4
-	VFMADD231PS  constants<>+3840(SB), Y2, Y4
+	VFMADD231PS  constants<>+4064(SB), Y2, Y4
 	VMOVAPS      constants<>+448(SB), Y5
-	VFMADD231PS  constants<>+3840(SB), Y3, Y5
+	VFMADD231PS  constants<>+4064(SB), Y3, Y5
 	VSUBPS       constants<>+448(SB), Y4, Y8
 	VSUBPS       constants<>+448(SB), Y5, Y9
-	VFNMADD132PS constants<>+3872(SB), Y2, Y8
-	VFNMADD132PS constants<>+3872(SB), Y3, Y9
-	VMOVAPS      constants<>+3904(SB), Y10
-	VFMADD231PS  constants<>+3936(SB), Y8, Y10
-	VMOVAPS      constants<>+3904(SB), Y11
-	VFMADD231PS  constants<>+3936(SB), Y9, Y11
-	VFMADD213PS  constants<>+3968(SB), Y8, Y10
-	VFMADD213PS  constants<>+3968(SB), Y9, Y11
-	VFMADD213PS  constants<>+4000(SB), Y8, Y10
-	VFMADD213PS  constants<>+4000(SB), Y9, Y11
-	VFMADD213PS  constants<>+4032(SB), Y8, Y10
-	VFMADD213PS  constants<>+4032(SB), Y9, Y11
+	VFNMADD132PS constants<>+4096(SB), Y2, Y8
+	VFNMADD132PS constants<>+4096(SB), Y3, Y9
+	VMOVAPS      constants<>+4128(SB), Y10
+	VFMADD231PS  constants<>+4160(SB), Y8, Y10
+	VMOVAPS      constants<>+4128(SB), Y11
+	VFMADD231PS  constants<>+4160(SB), Y9, Y11
+	VFMADD213PS  constants<>+4192(SB), Y8, Y10
+	VFMADD213PS  constants<>+4192(SB), Y9, Y11
+	VFMADD213PS  constants<>+4224(SB), Y8, Y10
+	VFMADD213PS  constants<>+4224(SB), Y9, Y11
+	VFMADD213PS  constants<>+4256(SB), Y8, Y10
+	VFMADD213PS  constants<>+4256(SB), Y9, Y11
 	VFMADD213PS  Y14, Y8, Y10
 	VFMADD213PS  Y14, Y9, Y11
 	VFMADD213PS  Y15, Y8, Y10
@@ -5675,8 +5625,8 @@ mainLoop:
 	VDIVPS       Y5, Y14, Y5
 	VSUBPS       Y4, Y15, Y4
 	VSUBPS       Y5, Y15, Y5
-	VCMPPS       $0x0e, constants<>+4064(SB), Y2, Y2
-	VCMPPS       $0x0e, constants<>+4064(SB), Y3, Y3
+	VCMPPS       $0x0e, constants<>+4288(SB), Y2, Y2
+	VCMPPS       $0x0e, constants<>+4288(SB), Y3, Y3
 	VBLENDVPS    Y2, Y4, Y6, Y2
 	VBLENDVPS    Y3, Y5, Y7, Y3
 	VPAND        Y12, Y2, Y2
@@ -5700,34 +5650,34 @@ single:
 singleLoop:
 	VMOVUPS      (SI)(AX*4), Y0
 	VANDPS       constants<>+64(SB), Y0, Y1
-	VMOVAPS      constants<>+3648(SB), Y2
+	VMOVAPS      constants<>+3872(SB), Y2
 	VMINPS       Y1, Y2, Y1
 	VMULPS       Y1, Y1, Y2
 	VMULPS       Y2, Y1, Y3
-	VMOVAPS      constants<>+3680(SB), Y4
-	VFMADD231PS  constants<>+3712(SB), Y2, Y4
-	VFMADD213PS  constants<>+3744(SB), Y2, Y4
-	VFMADD213PS  constants<>+3776(SB), Y2, Y4
-	VFMADD213PS  constants<>+3808(SB), Y2, Y4
+	VMOVAPS      constants<>+3904(SB), Y4
+	VFMADD231PS  constants<>+3936(SB), Y2, Y4
+	VFMADD213PS  constants<>+3968(SB), Y2, Y4
+	VFMADD213PS  constants<>+4000(SB), Y2, Y4
+	VFMADD213PS  constants<>+4032(SB), Y2, Y4
 	VFMADD213PS  Y1, Y4, Y3
 	VMOVAPS      constants<>+448(SB), Y2
-	VFMADD231PS  constants<>+3840(SB), Y1, Y2
+	VFMADD231PS  constants<>+4064(SB), Y1, Y2
 	VSUBPS       constants<>+448(SB), Y2, Y4
-	VFNMADD132PS constants<>+3872(SB), Y1, Y4
-	VMOVAPS      constants<>+3904(SB), Y5
-	VFMADD231PS  constants<>+3936(SB), Y4, Y5
-	VFMADD213PS  constants<>+3968(SB), Y4, Y5
-	VFMADD213PS  constants<>+4000(SB), Y4, Y5
-	VFMADD213PS  constants<>+4032(SB), Y4, Y5
-	VFMADD213PS  constants<>+3328(SB), Y4, Y5
+	VFNMADD132PS constants<>+4096(SB), Y1, Y4
+	VMOVAPS      constants<>+4128(SB), Y5
+	VFMADD231PS  constants<>+4160(SB), Y4, Y5
+	VFMADD213PS  constants<>+4192(SB), Y4, Y5
+	VFMADD213PS  constants<>+4224(SB), Y4, Y5
+	VFMADD213PS  constants<>+4256(SB), Y4, Y5
+	VFMADD213PS  constants<>+3552(SB), Y4, Y5
 	VFMADD213PS  constants<>+128(SB), Y4, Y5
 	VPSLLD       $0x17, Y2, Y2
 	VFMADD213PS  constants<>+128(SB), Y5, Y2
-	VMOVAPS      constants<>+3328(SB), Y4
+	VMOVAPS      constants<>+3552(SB), Y4
 	VDIVPS       Y2, Y4, Y2
 	VMOVAPS      constants<>+128(SB), Y4
 	VSUBPS       Y2, Y4, Y2
-	VCMPPS       $0x0e, constants<>+4064(SB), Y1, Y1
+	VCMPPS       $0x0e, constants<>+4288(SB), Y1, Y1
 	VBLENDVPS    Y1, Y2, Y3, Y1
 	VPAND        constants<>+64(SB), Y1, Y1
 	VPAND        constants<>+96(SB), Y0, Y0
@@ -5748,34 +5698,34 @@ tail:
 	VMOVUPS      (R10), Y0
 	VMASKMOVPS   (SI)(AX*4), Y0, Y1
 	VANDPS       constants<>+64(SB), Y1, Y2
-	VMOVAPS      constants<>+3648(SB), Y3
+	VMOVAPS      constants<>+3872(SB), Y3
 	VMINPS       Y2, Y3, Y2
 	VMULPS       Y2, Y2, Y3
 	VMULPS       Y3, Y2, Y4
-	VMOVAPS      constants<>+3680(SB), Y5
-	VFMADD231PS  constants<>+3712(SB), Y3, Y5
-	VFMADD213PS  constants<>+3744(SB), Y3, Y5
-	VFMADD213PS  constants<>+3776(SB), Y3, Y5
-	VFMADD213PS  constants<>+3808(SB), Y3, Y5
+	VMOVAPS      constants<>+3904(SB), Y5
+	VFMADD231PS  constants<>+3936(SB), Y3, Y5
+	VFMADD213PS  constants<>+3968(SB), Y3, Y5
+	VFMADD213PS  constants<>+4000(SB), Y3, Y5
+	VFMADD213PS  constants<>+4032(SB), Y3, Y5
 	VFMADD213PS  Y2, Y5, Y4
 	VMOVAPS      constants<>+448(SB), Y3
-	VFMADD231PS  constants<>+3840(SB), Y2, Y3
+	VFMADD231PS  constants<>+4064(SB), Y2, Y3
 	VSUBPS       constants<>+448(SB), Y3, Y5
-	VFNMADD132PS constants<>+3872(SB), Y2, Y5
-	VMOVAPS      constants<>+3904(SB), Y6
-	VFMADD231PS  constants<>+3936(SB), Y5, Y6
-	VFMADD213PS  constants<>+3968(SB), Y5, Y6
-	VFMADD213PS  constants<>+4000(SB), Y5, Y6
-	VFMADD213PS  constants<>+4032(SB), Y5, Y6
-	VFMADD213PS  constants<>+3328(SB), Y5, Y6
+	VFNMADD132PS constants<>+4096(SB), Y2, Y5
+	VMOVAPS      constants<>+4128(SB), Y6
+	VFMADD231PS  constants<>+4160(SB), Y5, Y6
+	VFMADD213PS  constants<>+4192(SB), Y5, Y6
+	VFMADD213PS  constants<>+4224(SB), Y5, Y6
+	VFMADD213PS  constants<>+4256(SB), Y5, Y6
+	VFMADD213PS  constants<>+3552(SB), Y5, Y6
 	VFMADD213PS  constants<>+128(SB), Y5, Y6
 	VPSLLD       $0x17, Y3, Y3
 	VFMADD213PS  constants<>+128(SB), Y6, Y3
-	VMOVAPS      constants<>+3328(SB), Y5
+	VMOVAPS      constants<>+3552(SB), Y5
 	VDIVPS       Y3, Y5, Y3
 	VMOVAPS      constants<>+128(SB), Y5
 	VSUBPS       Y3, Y5, Y3
-	VCMPPS       $0x0e, constants<>+4064(SB), Y2, Y2
+	VCMPPS       $0x0e, constants<>+4288(SB), Y2, Y2
 	VBLENDVPS    Y2, Y3, Y4, Y2
 	VPAND        constants<>+64(SB), Y2, Y2
 	VPAND        constants<>+96(SB), Y1, Y1
@@ -5796,16 +5746,16 @@ TEXT ·sinhAVX2(SB), NOSPLIT, $0-24
 	LEAQ    -8(CX), R8
 	CMPQ    AX, R8
 	JGT     tail
-	VMOVAPS constants<>+4096(SB), Y15
-	VMOVAPS constants<>+4128(SB), Y14
-	VMOVAPS constants<>+4160(SB), Y13
+	VMOVAPS constants<>+4320(SB), Y15
+	VMOVAPS constants<>+4352(SB), Y14
+	VMOVAPS constants<>+4384(SB), Y13
 	VMOVAPS constants<>+64(SB), Y12
-	VMOVAPS constants<>+864(SB), Y11
-	VMOVAPS constants<>+896(SB), Y10
-	VMOVAPS constants<>+928(SB), Y9
-	VMOVAPS constants<>+992(SB), Y8
-	VMOVAPS constants<>+960(SB), Y7
-	VMOVAPS constants<>+1024(SB), Y6
+	VMOVAPS constants<>+800(SB), Y11
+	VMOVAPS constants<>+1120(SB), Y10
+	VMOVAPS constants<>+1152(SB), Y9
+	VMOVAPS constants<>+1216(SB), Y8
+	VMOVAPS constants<>+1184(SB), Y7
+	VMOVAPS constants<>+1248(SB), Y6
 	PCALIGN $0x20
 
 mainLoop:
@@ -5821,8 +5771,8 @@ mainLoop:
 	VMOVAPS      Y8, Y5
 	VFMADD213PS  Y7, Y2, Y5
 	VFMADD213PS  Y6, Y2, Y5
-	VFMADD213PS  constants<>+1056(SB), Y2, Y5
-	VFMADD213PS  constants<>+1088(SB), Y2, Y5
+	VFMADD213PS  constants<>+1280(SB), Y2, Y5
+	VFMADD213PS  constants<>+1312(SB), Y2, Y5
 	VFMADD231PS  Y5, Y4, Y2
 	VPSLLD       $0x17, Y3, Y3
 	VFMADD231PS  Y2, Y3, Y3
@@ -5831,9 +5781,9 @@ mainLoop:
 	VSUBPS       Y3, Y2, Y2
 	VMULPS       Y1, Y1, Y3
 	VMULPS       Y3, Y1, Y4
-	VMOVAPS      constants<>+4192(SB), Y5
-	VFMADD231PS  constants<>+4224(SB), Y3, Y5
-	VFMADD213PS  constants<>+4256(SB), Y3, Y5
+	VMOVAPS      constants<>+4416(SB), Y5
+	VFMADD231PS  constants<>+4448(SB), Y3, Y5
+	VFMADD213PS  constants<>+4480(SB), Y3, Y5
 	VFMADD213PS  constants<>+352(SB), Y3, Y5
 	VFMADD213PS  Y1, Y5, Y4
 	VCMPPS       $0x01, constants<>+128(SB), Y1, Y1
@@ -5856,31 +5806,31 @@ tail:
 	VMOVUPS      (R10), Y0
 	VMASKMOVPS   (SI)(AX*4), Y0, Y1
 	VANDPS       constants<>+64(SB), Y1, Y2
-	VMOVAPS      constants<>+4096(SB), Y3
+	VMOVAPS      constants<>+4320(SB), Y3
 	VMINPS       Y2, Y3, Y3
-	VMOVAPS      constants<>+4160(SB), Y4
-	VFMADD231PS  constants<>+864(SB), Y3, Y4
-	VSUBPS       constants<>+4160(SB), Y4, Y5
-	VFNMADD231PS constants<>+896(SB), Y5, Y3
-	VFNMADD231PS constants<>+928(SB), Y5, Y3
+	VMOVAPS      constants<>+4384(SB), Y4
+	VFMADD231PS  constants<>+800(SB), Y3, Y4
+	VSUBPS       constants<>+4384(SB), Y4, Y5
+	VFNMADD231PS constants<>+1120(SB), Y5, Y3
+	VFNMADD231PS constants<>+1152(SB), Y5, Y3
 	VMULPS       Y3, Y3, Y5
-	VMOVAPS      constants<>+960(SB), Y6
-	VFMADD231PS  constants<>+992(SB), Y3, Y6
-	VFMADD213PS  constants<>+1024(SB), Y3, Y6
-	VFMADD213PS  constants<>+1056(SB), Y3, Y6
-	VFMADD213PS  constants<>+1088(SB), Y3, Y6
+	VMOVAPS      constants<>+1184(SB), Y6
+	VFMADD231PS  constants<>+1216(SB), Y3, Y6
+	VFMADD213PS  constants<>+1248(SB), Y3, Y6
+	VFMADD213PS  constants<>+1280(SB), Y3, Y6
+	VFMADD213PS  constants<>+1312(SB), Y3, Y6
 	VFMADD231PS  Y6, Y5, Y3
 	VPSLLD       $0x17, Y4, Y4
 	VFMADD231PS  Y3, Y4, Y4
 	VADDPS       Y4, Y4, Y3
-	VMOVAPS      constants<>+4128(SB), Y5
+	VMOVAPS      constants<>+4352(SB), Y5
 	VDIVPS       Y4, Y5, Y4
 	VSUBPS       Y4, Y3, Y3
 	VMULPS       Y2, Y2, Y4
 	VMULPS       Y4, Y2, Y5
-	VMOVAPS      constants<>+4192(SB), Y6
-	VFMADD231PS  constants<>+4224(SB), Y4, Y6
-	VFMADD213PS  constants<>+4256(SB), Y4, Y6
+	VMOVAPS      constants<>+4416(SB), Y6
+	VFMADD231PS  constants<>+4448(SB), Y4, Y6
+	VFMADD213PS  constants<>+4480(SB), Y4, Y6
 	VFMADD213PS  constants<>+352(SB), Y4, Y6
 	VFMADD213PS  Y2, Y6, Y5
 	VCMPPS       $0x01, constants<>+128(SB), Y2, Y2
@@ -5903,18 +5853,18 @@ TEXT ·coshAVX2(SB), NOSPLIT, $0-24
 	LEAQ    -8(CX), R8
 	CMPQ    AX, R8
 	JGT     tail
-	VMOVAPS constants<>+4096(SB), Y15
-	VMOVAPS constants<>+4128(SB), Y14
-	VMOVAPS constants<>+4160(SB), Y13
+	VMOVAPS constants<>+4320(SB), Y15
+	VMOVAPS constants<>+4352(SB), Y14
+	VMOVAPS constants<>+4384(SB), Y13
 	VMOVAPS constants<>+64(SB), Y12
-	VMOVAPS constants<>+864(SB), Y11
-	VMOVAPS constants<>+896(SB), Y10
-	VMOVAPS constants<>+928(SB), Y9
-	VMOVAPS constants<>+992(SB), Y8
-	VMOVAPS constants<>+960(SB), Y7
-	VMOVAPS constants<>+1024(SB), Y6
-	VMOVAPS constants<>+1056(SB), Y5
-	VMOVAPS constants<>+1088(SB), Y4
+	VMOVAPS constants<>+800(SB), Y11
+	VMOVAPS constants<>+1120(SB), Y10
+	VMOVAPS constants<>+1152(SB), Y9
+	VMOVAPS constants<>+1216(SB), Y8
+	VMOVAPS constants<>+1184(SB), Y7
+	VMOVAPS constants<>+1248(SB), Y6
+	VMOVAPS constants<>+1280(SB), Y5
+	VMOVAPS constants<>+1312(SB), Y4
 	PCALIGN $0x20
 
 mainLoop:
@@ -5954,24 +5904,24 @@ tail:
 	VMOVUPS      (R10), Y0
 	VMASKMOVPS   (SI)(AX*4), Y0, Y1
 	VANDPS       constants<>+64(SB), Y1, Y1
-	VMOVAPS      constants<>+4096(SB), Y2
+	VMOVAPS      constants<>+4320(SB), Y2
 	VMINPS       Y1, Y2, Y1
-	VMOVAPS      constants<>+4160(SB), Y2
-	VFMADD231PS  constants<>+864(SB), Y1, Y2
-	VSUBPS       constants<>+4160(SB), Y2, Y3
-	VFNMADD231PS constants<>+896(SB), Y3, Y1
-	VFNMADD231PS constants<>+928(SB), Y3, Y1
+	VMOVAPS      constants<>+4384(SB), Y2
+	VFMADD231PS  constants<>+800(SB), Y1, Y2
+	VSUBPS       constants<>+4384(SB), Y2, Y3
+	VFNMADD231PS constants<>+1120(SB), Y3, Y1
+	VFNMADD231PS constants<>+1152(SB), Y3, Y1
 	VMULPS       Y1, Y1, Y3
-	VMOVAPS      constants<>+960(SB), Y4
-	VFMADD231PS  constants<>+992(SB), Y1, Y4
-	VFMADD213PS  constants<>+1024(SB), Y1, Y4
-	VFMADD213PS  constants<>+1056(SB), Y1, Y4
-	VFMADD213PS  constants<>+1088(SB), Y1, Y4
+	VMOVAPS      constants<>+1184(SB), Y4
+	VFMADD231PS  constants<>+1216(SB), Y1, Y4
+	VFMADD213PS  constants<>+1248(SB), Y1, Y4
+	VFMADD213PS  constants<>+1280(SB), Y1, Y4
+	VFMADD213PS  constants<>+1312(SB), Y1, Y4
 	VFMADD231PS  Y4, Y3, Y1
 	VPSLLD       $0x17, Y2, Y2
 	VFMADD231PS  Y1, Y2, Y2
 	VADDPS       Y2, Y2, Y1
-	VMOVAPS      constants<>+4128(SB), Y3
+	VMOVAPS      constants<>+4352(SB), Y3
 	VDIVPS       Y2, Y3, Y2
 	VADDPS       Y2, Y1, Y1
 	VMASKMOVPS   Y1, Y0, (DI)(AX*4)
@@ -5992,14 +5942,14 @@ TEXT ·asinhAVX2(SB), NOSPLIT, $0-32
 	JGT     tail
 	VMOVAPS constants<>+128(SB), Y15
 	VMOVAPS constants<>+64(SB), Y14
-	VMOVAPS constants<>+4288(SB), Y13
-	VMOVAPS constants<>+1248(SB), Y12
-	VMOVAPS constants<>+1280(SB), Y11
-	VMOVAPS constants<>+1312(SB), Y10
-	VMOVAPS constants<>+1344(SB), Y9
-	VMOVAPS constants<>+1376(SB), Y8
-	VMOVAPS constants<>+1408(SB), Y7
-	VMOVAPS constants<>+1440(SB), Y6
+	VMOVAPS constants<>+4512(SB), Y13
+	VMOVAPS constants<>+1472(SB), Y12
+	VMOVAPS constants<>+1504(SB), Y11
+	VMOVAPS constants<>+1536(SB), Y10
+	VMOVAPS constants<>+1568(SB), Y9
+	VMOVAPS constants<>+1600(SB), Y8
+	VMOVAPS constants<>+1632(SB), Y7
+	VMOVAPS constants<>+1664(SB), Y6
 	PCALIGN $0x20
 
 mainLoop:
@@ -6036,13 +5986,13 @@ mainLoop:
 	VFMADD213PS Y8, Y2, Y5
 	VFMADD213PS Y7, Y2, Y5
 	VFMADD213PS Y6, Y2, Y5
-	VFMADD213PS constants<>+1472(SB), Y2, Y5
-	VFMADD213PS constants<>+1504(SB), Y2, Y5
-	VFMADD213PS constants<>+1536(SB), Y2, Y5
+	VFMADD213PS constants<>+1696(SB), Y2, Y5
+	VFMADD213PS constants<>+1728(SB), Y2, Y5
+	VFMADD213PS constants<>+1760(SB), Y2, Y5
 	VFMADD231PS Y5, Y4, Y1
-	VFMADD231PS constants<>+928(SB), Y3, Y1
+	VFMADD231PS constants<>+1152(SB), Y3, Y1
 	VADDPS      Y2, Y1, Y1
-	VFMADD231PS constants<>+896(SB), Y3, Y1
+	VFMADD231PS constants<>+1120(SB), Y3, Y1
 	VPAND       constants<>+96(SB), Y0, Y0
 	VXORPS      Y0, Y1, Y0
 	VMOVUPS     Y0, (DI)(AX*4)
@@ -6062,7 +6012,7 @@ tail:
 	VMOVUPS     (R10), Y0
 	VMASKMOVPS  (SI)(AX*4), Y0, Y1
 	VANDPS      constants<>+64(SB), Y1, Y2
-	VPCMPGTD    constants<>+4288(SB), Y2, Y3
+	VPCMPGTD    constants<>+4512(SB), Y2, Y3
 	VANDPS      Y0, Y3, Y3
 	VMOVMSKPS   Y3, R9
 	TESTL       R9, R9
@@ -6078,7 +6028,7 @@ tail:
 	VADDPS      constants<>+128(SB), Y4, Y3
 	VSUBPS      constants<>+128(SB), Y3, Y5
 	VSUBPS      Y5, Y4, Y4
-	VPSUBD      constants<>+1248(SB), Y3, Y5
+	VPSUBD      constants<>+1472(SB), Y3, Y5
 	VPSRAD      $0x17, Y5, Y5
 	VPSLLD      $0x17, Y5, Y6
 	VPSUBD      Y6, Y3, Y3
@@ -6089,19 +6039,19 @@ tail:
 	VMULPS      Y6, Y2, Y2
 	VCVTDQ2PS   Y5, Y4
 	VMULPS      Y3, Y3, Y5
-	VMOVAPS     constants<>+1312(SB), Y6
-	VFMADD231PS constants<>+1280(SB), Y3, Y6
-	VFMADD213PS constants<>+1344(SB), Y3, Y6
-	VFMADD213PS constants<>+1376(SB), Y3, Y6
-	VFMADD213PS constants<>+1408(SB), Y3, Y6
-	VFMADD213PS constants<>+1440(SB), Y3, Y6
-	VFMADD213PS constants<>+1472(SB), Y3, Y6
-	VFMADD213PS constants<>+1504(SB), Y3, Y6
-	VFMADD213PS constants<>+1536(SB), Y3, Y6
+	VMOVAPS     constants<>+1536(SB), Y6
+	VFMADD231PS constants<>+1504(SB), Y3, Y6
+	VFMADD213PS constants<>+1568(SB), Y3, Y6
+	VFMADD213PS constants<>+1600(SB), Y3, Y6
+	VFMADD213PS constants<>+1632(SB), Y3, Y6
+	VFMADD213PS constants<>+1664(SB), Y3, Y6
+	VFMADD213PS constants<>+1696(SB), Y3, Y6
+	VFMADD213PS constants<>+1728(SB), Y3, Y6
+	VFMADD213PS constants<>+1760(SB), Y3, Y6
 	VFMADD231PS Y6, Y5, Y2
-	VFMADD231PS constants<>+928(SB), Y4, Y2
+	VFMADD231PS constants<>+1152(SB), Y4, Y2
 	VADDPS      Y3, Y2, Y2
-	VFMADD231PS constants<>+896(SB), Y4, Y2
+	VFMADD231PS constants<>+1120(SB), Y4, Y2
 	VPAND       constants<>+96(SB), Y1, Y1
 	VXORPS      Y1, Y2, Y1
 	VMASKMOVPS  Y1, Y0, (DI)(AX*4)
@@ -6130,16 +6080,16 @@ TEXT ·acoshAVX2(SB), NOSPLIT, $0-32
 	CMPQ    AX, R8
 	JGT     tail
 	VMOVAPS constants<>+128(SB), Y15
-	VMOVAPS constants<>+4288(SB), Y14
-	VMOVAPS constants<>+1248(SB), Y13
-	VMOVAPS constants<>+1280(SB), Y12
-	VMOVAPS constants<>+1312(SB), Y11
-	VMOVAPS constants<>+1344(SB), Y10
-	VMOVAPS constants<>+1376(SB), Y9
-	VMOVAPS constants<>+1408(SB), Y8
-	VMOVAPS constants<>+1440(SB), Y7
-	VMOVAPS constants<>+1472(SB), Y6
-	VMOVAPS constants<>+1504(SB), Y5
+	VMOVAPS constants<>+4512(SB), Y14
+	VMOVAPS constants<>+1472(SB), Y13
+	VMOVAPS constants<>+1504(SB), Y12
+	VMOVAPS constants<>+1536(SB), Y11
+	VMOVAPS constants<>+1568(SB), Y10
+	VMOVAPS constants<>+1600(SB), Y9
+	VMOVAPS constants<>+1632(SB), Y8
+	VMOVAPS constants<>+1664(SB), Y7
+	VMOVAPS constants<>+1696(SB), Y6
+	VMOVAPS constants<>+1728(SB), Y5
 	PCALIGN $0x20
 
 mainLoop:
@@ -6178,11 +6128,11 @@ mainLoop:
 	VFMADD213PS Y7, Y1, Y4
 	VFMADD213PS Y6, Y1, Y4
 	VFMADD213PS Y5, Y1, Y4
-	VFMADD213PS constants<>+1536(SB), Y1, Y4
+	VFMADD213PS constants<>+1760(SB), Y1, Y4
 	VFMADD231PS Y4, Y3, Y0
-	VFMADD231PS constants<>+928(SB), Y2, Y0
+	VFMADD231PS constants<>+1152(SB), Y2, Y0
 	VADDPS      Y1, Y0, Y0
-	VFMADD231PS constants<>+896(SB), Y2, Y0
+	VFMADD231PS constants<>+1120(SB), Y2, Y0
 	VMOVUPS     Y0, (DI)(AX*4)
 	ADDQ        $0x08, AX
 	CMPQ        AX, R8
@@ -6201,7 +6151,7 @@ tail:
 	VMASKMOVPS  (SI)(AX*4), Y0, Y1
 	VMOVAPS     constants<>+128(SB), Y2
 	VPCMPGTD    Y1, Y2, Y3
-	VPCMPGTD    constants<>+4288(SB), Y1, Y4
+	VPCMPGTD    constants<>+4512(SB), Y1, Y4
 	VORPS       Y4, Y3, Y3
 	VANDPS      Y0, Y3, Y3
 	VMOVMSKPS   Y3, R9
@@ -6217,7 +6167,7 @@ tail:
 	VADDPS      Y2, Y4, Y3
 	VSUBPS      Y2, Y3, Y5
 	VSUBPS      Y5, Y4, Y4
-	VPSUBD      constants<>+1248(SB), Y3, Y5
+	VPSUBD      constants<>+1472(SB), Y3, Y5
 	VPSRAD      $0x17, Y5, Y5
 	VPSLLD      $0x17, Y5, Y6
 	VPSUBD      Y6, Y3, Y3
@@ -6227,19 +6177,19 @@ tail:
 	VMULPS      Y6, Y1, Y1
 	VCVTDQ2PS   Y5, Y3
 	VMULPS      Y2, Y2, Y4
-	VMOVAPS     constants<>+1312(SB), Y5
-	VFMADD231PS constants<>+1280(SB), Y2, Y5
-	VFMADD213PS constants<>+1344(SB), Y2, Y5
-	VFMADD213PS constants<>+1376(SB), Y2, Y5
-	VFMADD213PS constants<>+1408(SB), Y2, Y5
-	VFMADD213PS constants<>+1440(SB), Y2, Y5
-	VFMADD213PS constants<>+1472(SB), Y2, Y5
-	VFMADD213PS constants<>+1504(SB), Y2, Y5
-	VFMADD213PS constants<>+1536(SB), Y2, Y5
+	VMOVAPS     constants<>+1536(SB), Y5
+	VFMADD231PS constants<>+1504(SB), Y2, Y5
+	VFMADD213PS constants<>+1568(SB), Y2, Y5
+	VFMADD213PS constants<>+1600(SB), Y2, Y5
+	VFMADD213PS constants<>+1632(SB), Y2, Y5
+	VFMADD213PS constants<>+1664(SB), Y2, Y5
+	VFMADD213PS constants<>+1696(SB), Y2, Y5
+	VFMADD213PS constants<>+1728(SB), Y2, Y5
+	VFMADD213PS constants<>+1760(SB), Y2, Y5
 	VFMADD231PS Y5, Y4, Y1
-	VFMADD231PS constants<>+928(SB), Y3, Y1
+	VFMADD231PS constants<>+1152(SB), Y3, Y1
 	VADDPS      Y2, Y1, Y1
-	VFMADD231PS constants<>+896(SB), Y3, Y1
+	VFMADD231PS constants<>+1120(SB), Y3, Y1
 	VMASKMOVPS  Y1, Y0, (DI)(AX*4)
 
 done:
@@ -6267,14 +6217,14 @@ TEXT ·atanhAVX2(SB), NOSPLIT, $0-32
 	JGT     tail
 	VMOVAPS constants<>+128(SB), Y15
 	VMOVAPS constants<>+64(SB), Y14
-	VMOVAPS constants<>+4320(SB), Y13
-	VMOVAPS constants<>+1248(SB), Y12
-	VMOVAPS constants<>+1280(SB), Y11
-	VMOVAPS constants<>+1312(SB), Y10
-	VMOVAPS constants<>+1344(SB), Y9
-	VMOVAPS constants<>+1376(SB), Y8
-	VMOVAPS constants<>+1408(SB), Y7
-	VMOVAPS constants<>+1440(SB), Y6
+	VMOVAPS constants<>+4544(SB), Y13
+	VMOVAPS constants<>+1472(SB), Y12
+	VMOVAPS constants<>+1504(SB), Y11
+	VMOVAPS constants<>+1536(SB), Y10
+	VMOVAPS constants<>+1568(SB), Y9
+	VMOVAPS constants<>+1600(SB), Y8
+	VMOVAPS constants<>+1632(SB), Y7
+	VMOVAPS constants<>+1664(SB), Y6
 	PCALIGN $0x20
 
 mainLoop:
@@ -6311,14 +6261,14 @@ mainLoop:
 	VFMADD213PS Y8, Y3, Y5
 	VFMADD213PS Y7, Y3, Y5
 	VFMADD213PS Y6, Y3, Y5
-	VFMADD213PS constants<>+1472(SB), Y3, Y5
-	VFMADD213PS constants<>+1504(SB), Y3, Y5
-	VFMADD213PS constants<>+1536(SB), Y3, Y5
+	VFMADD213PS constants<>+1696(SB), Y3, Y5
+	VFMADD213PS constants<>+1728(SB), Y3, Y5
+	VFMADD213PS constants<>+1760(SB), Y3, Y5
 	VFMADD231PS Y5, Y4, Y1
-	VFMADD231PS constants<>+928(SB), Y2, Y1
+	VFMADD231PS constants<>+1152(SB), Y2, Y1
 	VADDPS      Y3, Y1, Y1
-	VFMADD231PS constants<>+896(SB), Y2, Y1
-	VMULPS      constants<>+1120(SB), Y1, Y1
+	VFMADD231PS constants<>+1120(SB), Y2, Y1
+	VMULPS      constants<>+1344(SB), Y1, Y1
 	VPAND       constants<>+96(SB), Y0, Y0
 	VXORPS      Y0, Y1, Y0
 	VMOVUPS     Y0, (DI)(AX*4)
@@ -6338,7 +6288,7 @@ tail:
 	VMOVUPS     (R10), Y0
 	VMASKMOVPS  (SI)(AX*4), Y0, Y1
 	VANDPS      constants<>+64(SB), Y1, Y2
-	VPCMPGTD    constants<>+4320(SB), Y2, Y3
+	VPCMPGTD    constants<>+4544(SB), Y2, Y3
 	VANDPS      Y0, Y3, Y3
 	VMOVMSKPS   Y3, R9
 	TESTL       R9, R9
@@ -6355,7 +6305,7 @@ tail:
 	VADDPS      Y4, Y3, Y5
 	VSUBPS      Y4, Y5, Y6
 	VSUBPS      Y6, Y3, Y3
-	VPSUBD      constants<>+1248(SB), Y5, Y6
+	VPSUBD      constants<>+1472(SB), Y5, Y6
 	VPSRAD      $0x17, Y6, Y6
 	VPSLLD      $0x17, Y6, Y7
 	VPSUBD      Y7, Y5, Y5
@@ -6365,20 +6315,20 @@ tail:
 	VMULPS      Y7, Y2, Y2
 	VCVTDQ2PS   Y6, Y3
 	VMULPS      Y4, Y4, Y5
-	VMOVAPS     constants<>+1312(SB), Y6
-	VFMADD231PS constants<>+1280(SB), Y4, Y6
-	VFMADD213PS constants<>+1344(SB), Y4, Y6
-	VFMADD213PS constants<>+1376(SB), Y4, Y6
-	VFMADD213PS constants<>+1408(SB), Y4, Y6
-	VFMADD213PS constants<>+1440(SB), Y4, Y6
-	VFMADD213PS constants<>+1472(SB), Y4, Y6
-	VFMADD213PS constants<>+1504(SB), Y4, Y6
-	VFMADD213PS constants<>+1536(SB), Y4, Y6
+	VMOVAPS     constants<>+1536(SB), Y6
+	VFMADD231PS constants<>+1504(SB), Y4, Y6
+	VFMADD213PS constants<>+1568(SB), Y4, Y6
+	VFMADD213PS constants<>+1600(SB), Y4, Y6
+	VFMADD213PS constants<>+1632(SB), Y4, Y6
+	VFMADD213PS constants<>+1664(SB), Y4, Y6
+	VFMADD213PS constants<>+1696(SB), Y4, Y6
+	VFMADD213PS constants<>+1728(SB), Y4, Y6
+	VFMADD213PS constants<>+1760(SB), Y4, Y6
 	VFMADD231PS Y6, Y5, Y2
-	VFMADD231PS constants<>+928(SB), Y3, Y2
+	VFMADD231PS constants<>+1152(SB), Y3, Y2
 	VADDPS      Y4, Y2, Y2
-	VFMADD231PS constants<>+896(SB), Y3, Y2
-	VMULPS      constants<>+1120(SB), Y2, Y2
+	VFMADD231PS constants<>+1120(SB), Y3, Y2
+	VMULPS      constants<>+1344(SB), Y2, Y2
 	VPAND       constants<>+96(SB), Y1, Y1
 	VXORPS      Y1, Y2, Y1
 	VMASKMOVPS  Y1, Y0, (DI)(AX*4)
@@ -6406,11 +6356,11 @@ TEXT ·sigmoidAVX2(SB), NOSPLIT, $0-24
 	LEAQ    -16(CX), R8
 	CMPQ    AX, R8
 	JGT     single
-	VMOVAPS constants<>+4352(SB), Y15
-	VMOVAPS constants<>+4384(SB), Y14
+	VMOVAPS constants<>+4576(SB), Y15
+	VMOVAPS constants<>+4608(SB), Y14
 	VMOVAPS constants<>+128(SB), Y13
 	VMOVAPS constants<>+448(SB), Y12
-	VMOVAPS constants<>+4416(SB), Y11
+	VMOVAPS constants<>+4640(SB), Y11
 	VMOVAPS constants<>+96(SB), Y10
 	PCALIGN $0x20
 
@@ -6423,30 +6373,30 @@ mainLoop:
 	VMAXPS       Y1, Y14, Y1
 	VXORPS       Y10, Y0, Y0
 	VXORPS       Y10, Y1, Y1
-	VMOVAPS      constants<>+864(SB), Y2
+	VMOVAPS      constants<>+800(SB), Y2
 	VFMADD213PS  Y12, Y0, Y2
-	VMOVAPS      constants<>+864(SB), Y3
+	VMOVAPS      constants<>+800(SB), Y3
 	VFMADD213PS  Y12, Y1, Y3
 	VSUBPS       Y12, Y2, Y4
 	VSUBPS       Y12, Y3, Y5
-	VMOVAPS      constants<>+896(SB), Y6
+	VMOVAPS      constants<>+1120(SB), Y6
 	VFNMADD213PS Y0, Y4, Y6
-	VMOVAPS      constants<>+896(SB), Y7
+	VMOVAPS      constants<>+1120(SB), Y7
 	VFNMADD213PS Y1, Y5, Y7
-	VFNMADD231PS constants<>+928(SB), Y4, Y6
-	VFNMADD231PS constants<>+928(SB), Y5, Y7
+	VFNMADD231PS constants<>+1152(SB), Y4, Y6
+	VFNMADD231PS constants<>+1152(SB), Y5, Y7
 	VMULPS       Y6, Y6, Y4
 	VMULPS       Y7, Y7, Y5
-	VMOVAPS      constants<>+960(SB), Y8
-	VFMADD231PS  constants<>+992(SB), Y6, Y8
-	VMOVAPS      constants<>+960(SB), Y9
-	VFMADD231PS  constants<>+992(SB), Y7, Y9
-	VFMADD213PS  constants<>+1024(SB), Y6, Y8
-	VFMADD213PS  constants<>+1024(SB), Y7, Y9
-	VFMADD213PS  constants<>+1056(SB), Y6, Y8
-	VFMADD213PS  constants<>+1056(SB), Y7, Y9
-	VFMADD213PS  constants<>+1088(SB), Y6, Y8
-	VFMADD213PS  constants<>+1088(SB), Y7, Y9
+	VMOVAPS      constants<>+1184(SB), Y8
+	VFMADD231PS  constants<>+1216(SB), Y6, Y8
+	VMOVAPS      constants<>+1184(SB), Y9
+	VFMADD231PS  constants<>+1216(SB), Y7, Y9
+	VFMADD213PS  constants<>+1248(SB), Y6, Y8
+	VFMADD213PS  constants<>+1248(SB), Y7, Y9
+	VFMADD213PS  constants<>+1280(SB), Y6, Y8
+	VFMADD213PS  constants<>+1280(SB), Y7, Y9
+	VFMADD213PS  constants<>+1312(SB), Y6, Y8
+	VFMADD213PS  constants<>+1312(SB), Y7, Y9
 	VFMADD231PS  Y8, Y4, Y6
 	VFMADD231PS  Y9, Y5, Y7
 	VCMPPS       $0x01, Y0, Y11, Y0
@@ -6457,8 +6407,8 @@ mainLoop:
 	VSUBPS       Y5, Y3, Y3
 	VPSLLD       $0x17, Y2, Y2
 	VPSLLD       $0x17, Y3, Y3
-	VBLENDVPS    Y0, constants<>+4448(SB), Y13, Y0
-	VBLENDVPS    Y1, constants<>+4448(SB), Y13, Y1
+	VBLENDVPS    Y0, constants<>+4672(SB), Y13, Y0
+	VBLENDVPS    Y1, constants<>+4672(SB), Y13, Y1
 	VADDPS       Y0, Y2, Y4
 	VADDPS       Y1, Y3, Y5
 	VSUBPS       Y2, Y4, Y8
@@ -6485,30 +6435,30 @@ single:
 
 singleLoop:
 	VMOVUPS      (SI)(AX*4), Y0
-	VMOVAPS      constants<>+4352(SB), Y1
+	VMOVAPS      constants<>+4576(SB), Y1
 	VMINPS       Y0, Y1, Y0
-	VMOVAPS      constants<>+4384(SB), Y1
+	VMOVAPS      constants<>+4608(SB), Y1
 	VMAXPS       Y0, Y1, Y0
 	VXORPS       constants<>+96(SB), Y0, Y0
 	VMOVAPS      constants<>+448(SB), Y1
-	VFMADD231PS  constants<>+864(SB), Y0, Y1
+	VFMADD231PS  constants<>+800(SB), Y0, Y1
 	VSUBPS       constants<>+448(SB), Y1, Y2
-	VMOVAPS      constants<>+896(SB), Y3
+	VMOVAPS      constants<>+1120(SB), Y3
 	VFNMADD213PS Y0, Y2, Y3
-	VFNMADD231PS constants<>+928(SB), Y2, Y3
+	VFNMADD231PS constants<>+1152(SB), Y2, Y3
 	VMULPS       Y3, Y3, Y2
-	VMOVAPS      constants<>+960(SB), Y4
-	VFMADD231PS  constants<>+992(SB), Y3, Y4
-	VFMADD213PS  constants<>+1024(SB), Y3, Y4
-	VFMADD213PS  constants<>+1056(SB), Y3, Y4
-	VFMADD213PS  constants<>+1088(SB), Y3, Y4
+	VMOVAPS      constants<>+1184(SB), Y4
+	VFMADD231PS  constants<>+1216(SB), Y3, Y4
+	VFMADD213PS  constants<>+1248(SB), Y3, Y4
+	VFMADD213PS  constants<>+1280(SB), Y3, Y4
+	VFMADD213PS  constants<>+1312(SB), Y3, Y4
 	VFMADD231PS  Y4, Y2, Y3
-	VCMPPS       $0x0e, constants<>+4416(SB), Y0, Y0
-	VANDPS       constants<>+4416(SB), Y0, Y2
+	VCMPPS       $0x0e, constants<>+4640(SB), Y0, Y0
+	VANDPS       constants<>+4640(SB), Y0, Y2
 	VSUBPS       Y2, Y1, Y1
 	VPSLLD       $0x17, Y1, Y1
 	VMOVAPS      constants<>+128(SB), Y2
-	VBLENDVPS    Y0, constants<>+4448(SB), Y2, Y0
+	VBLENDVPS    Y0, constants<>+4672(SB), Y2, Y0
 	VADDPS       Y0, Y1, Y2
 	VSUBPS       Y1, Y2, Y4
 	VSUBPS       Y4, Y0, Y4
@@ -6530,30 +6480,30 @@ tail:
 	LEAQ         (R10)(R9*4), R10
 	VMOVUPS      (R10), Y0
 	VMASKMOVPS   (SI)(AX*4), Y0, Y1
-	VMOVAPS      constants<>+4352(SB), Y2
+	VMOVAPS      constants<>+4576(SB), Y2
 	VMINPS       Y1, Y2, Y1
-	VMOVAPS      constants<>+4384(SB), Y2
+	VMOVAPS      constants<>+4608(SB), Y2
 	VMAXPS       Y1, Y2, Y1
 	VXORPS       constants<>+96(SB), Y1, Y1
 	VMOVAPS      constants<>+448(SB), Y2
-	VFMADD231PS  constants<>+864(SB), Y1, Y2
+	VFMADD231PS  constants<>+800(SB), Y1, Y2
 	VSUBPS       constants<>+448(SB), Y2, Y3
-	VMOVAPS      constants<>+896(SB), Y4
+	VMOVAPS      constants<>+1120(SB), Y4
 	VFNMADD213PS Y1, Y3, Y4
-	VFNMADD231PS constants<>+928(SB), Y3, Y4
+	VFNMADD231PS constants<>+1152(SB), Y3, Y4
 	VMULPS       Y4, Y4, Y3
-	VMOVAPS      constants<>+960(SB), Y5
-	VFMADD231PS  constants<>+992(SB), Y4, Y5
-	VFMADD213PS  constants<>+1024(SB), Y4, Y5
-	VFMADD213PS  constants<>+1056(SB), Y4, Y5
-	VFMADD213PS  constants<>+1088(SB), Y4, Y5
+	VMOVAPS      constants<>+1184(SB), Y5
+	VFMADD231PS  constants<>+1216(SB), Y4, Y5
+	VFMADD213PS  constants<>+1248(SB), Y4, Y5
+	VFMADD213PS  constants<>+1280(SB), Y4, Y5
+	VFMADD213PS  constants<>+1312(SB), Y4, Y5
 	VFMADD231PS  Y5, Y3, Y4
-	VCMPPS       $0x0e, constants<>+4416(SB), Y1, Y1
-	VANDPS       constants<>+4416(SB), Y1, Y3
+	VCMPPS       $0x0e, constants<>+4640(SB), Y1, Y1
+	VANDPS       constants<>+4640(SB), Y1, Y3
 	VSUBPS       Y3, Y2, Y2
 	VPSLLD       $0x17, Y2, Y2
 	VMOVAPS      constants<>+128(SB), Y3
-	VBLENDVPS    Y1, constants<>+4448(SB), Y3, Y1
+	VBLENDVPS    Y1, constants<>+4672(SB), Y3, Y1
 	VADDPS       Y1, Y2, Y3
 	VSUBPS       Y2, Y3, Y5
 	VSUBPS       Y5, Y1, Y5
@@ -6576,8 +6526,8 @@ TEXT ·siLUAVX2(SB), NOSPLIT, $0-24
 	LEAQ    -16(CX), R8
 	CMPQ    AX, R8
 	JGT     single
-	VMOVAPS constants<>+4384(SB), Y15
-	VMOVAPS constants<>+4352(SB), Y14
+	VMOVAPS constants<>+4608(SB), Y15
+	VMOVAPS constants<>+4576(SB), Y14
 	VMOVAPS constants<>+128(SB), Y13
 	VMOVAPS constants<>+448(SB), Y12
 	PCALIGN $0x20
@@ -6591,42 +6541,42 @@ mainLoop:
 	VMINPS       Y1, Y14, Y3
 	VXORPS       constants<>+96(SB), Y2, Y2
 	VXORPS       constants<>+96(SB), Y3, Y3
-	VMOVAPS      constants<>+864(SB), Y4
+	VMOVAPS      constants<>+800(SB), Y4
 	VFMADD213PS  Y12, Y2, Y4
-	VMOVAPS      constants<>+864(SB), Y5
+	VMOVAPS      constants<>+800(SB), Y5
 	VFMADD213PS  Y12, Y3, Y5
 	VSUBPS       Y12, Y4, Y6
 	VSUBPS       Y12, Y5, Y7
-	VMOVAPS      constants<>+896(SB), Y8
+	VMOVAPS      constants<>+1120(SB), Y8
 	VFNMADD213PS Y2, Y6, Y8
-	VMOVAPS      constants<>+896(SB), Y9
+	VMOVAPS      constants<>+1120(SB), Y9
 	VFNMADD213PS Y3, Y7, Y9
-	VFNMADD231PS constants<>+928(SB), Y6, Y8
-	VFNMADD231PS constants<>+928(SB), Y7, Y9
+	VFNMADD231PS constants<>+1152(SB), Y6, Y8
+	VFNMADD231PS constants<>+1152(SB), Y7, Y9
 	VMULPS       Y8, Y8, Y6
 	VMULPS       Y9, Y9, Y7
-	VMOVAPS      constants<>+960(SB), Y10
-	VFMADD231PS  constants<>+992(SB), Y8, Y10
-	VMOVAPS      constants<>+960(SB), Y11
-	VFMADD231PS  constants<>+992(SB), Y9, Y11
-	VFMADD213PS  constants<>+1024(SB), Y8, Y10
-	VFMADD213PS  constants<>+1024(SB), Y9, Y11
-	VFMADD213PS  constants<>+1056(SB), Y8, Y10
-	VFMADD213PS  constants<>+1056(SB), Y9, Y11
-	VFMADD213PS  constants<>+1088(SB), Y8, Y10
-	VFMADD213PS  constants<>+1088(SB), Y9, Y11
+	VMOVAPS      constants<>+1184(SB), Y10
+	VFMADD231PS  constants<>+1216(SB), Y8, Y10
+	VMOVAPS      constants<>+1184(SB), Y11
+	VFMADD231PS  constants<>+1216(SB), Y9, Y11
+	VFMADD213PS  constants<>+1248(SB), Y8, Y10
+	VFMADD213PS  constants<>+1248(SB), Y9, Y11
+	VFMADD213PS  constants<>+1280(SB), Y8, Y10
+	VFMADD213PS  constants<>+1280(SB), Y9, Y11
+	VFMADD213PS  constants<>+1312(SB), Y8, Y10
+	VFMADD213PS  constants<>+1312(SB), Y9, Y11
 	VFMADD231PS  Y10, Y6, Y8
 	VFMADD231PS  Y11, Y7, Y9
-	VCMPPS       $0x0e, constants<>+4416(SB), Y2, Y2
-	VCMPPS       $0x0e, constants<>+4416(SB), Y3, Y3
-	VANDPS       constants<>+4416(SB), Y2, Y6
-	VANDPS       constants<>+4416(SB), Y3, Y7
+	VCMPPS       $0x0e, constants<>+4640(SB), Y2, Y2
+	VCMPPS       $0x0e, constants<>+4640(SB), Y3, Y3
+	VANDPS       constants<>+4640(SB), Y2, Y6
+	VANDPS       constants<>+4640(SB), Y3, Y7
 	VSUBPS       Y6, Y4, Y4
 	VSUBPS       Y7, Y5, Y5
 	VPSLLD       $0x17, Y4, Y4
 	VPSLLD       $0x17, Y5, Y5
-	VBLENDVPS    Y2, constants<>+4448(SB), Y13, Y2
-	VBLENDVPS    Y3, constants<>+4448(SB), Y13, Y3
+	VBLENDVPS    Y2, constants<>+4672(SB), Y13, Y2
+	VBLENDVPS    Y3, constants<>+4672(SB), Y13, Y3
 	VADDPS       Y2, Y4, Y6
 	VADDPS       Y3, Y5, Y7
 	VSUBPS       Y4, Y6, Y10
@@ -6655,30 +6605,30 @@ single:
 
 singleLoop:
 	VMOVUPS      (SI)(AX*4), Y0
-	VMOVAPS      constants<>+4384(SB), Y1
+	VMOVAPS      constants<>+4608(SB), Y1
 	VMAXPS       Y0, Y1, Y0
-	VMOVAPS      constants<>+4352(SB), Y1
+	VMOVAPS      constants<>+4576(SB), Y1
 	VMINPS       Y0, Y1, Y1
 	VXORPS       constants<>+96(SB), Y1, Y1
 	VMOVAPS      constants<>+448(SB), Y2
-	VFMADD231PS  constants<>+864(SB), Y1, Y2
+	VFMADD231PS  constants<>+800(SB), Y1, Y2
 	VSUBPS       constants<>+448(SB), Y2, Y3
-	VMOVAPS      constants<>+896(SB), Y4
+	VMOVAPS      constants<>+1120(SB), Y4
 	VFNMADD213PS Y1, Y3, Y4
-	VFNMADD231PS constants<>+928(SB), Y3, Y4
+	VFNMADD231PS constants<>+1152(SB), Y3, Y4
 	VMULPS       Y4, Y4, Y3
-	VMOVAPS      constants<>+960(SB), Y5
-	VFMADD231PS  constants<>+992(SB), Y4, Y5
-	VFMADD213PS  constants<>+1024(SB), Y4, Y5
-	VFMADD213PS  constants<>+1056(SB), Y4, Y5
-	VFMADD213PS  constants<>+1088(SB), Y4, Y5
+	VMOVAPS      constants<>+1184(SB), Y5
+	VFMADD231PS  constants<>+1216(SB), Y4, Y5
+	VFMADD213PS  constants<>+1248(SB), Y4, Y5
+	VFMADD213PS  constants<>+1280(SB), Y4, Y5
+	VFMADD213PS  constants<>+1312(SB), Y4, Y5
 	VFMADD231PS  Y5, Y3, Y4
-	VCMPPS       $0x0e, constants<>+4416(SB), Y1, Y1
-	VANDPS       constants<>+4416(SB), Y1, Y3
+	VCMPPS       $0x0e, constants<>+4640(SB), Y1, Y1
+	VANDPS       constants<>+4640(SB), Y1, Y3
 	VSUBPS       Y3, Y2, Y2
 	VPSLLD       $0x17, Y2, Y2
 	VMOVAPS      constants<>+128(SB), Y3
-	VBLENDVPS    Y1, constants<>+4448(SB), Y3, Y1
+	VBLENDVPS    Y1, constants<>+4672(SB), Y3, Y1
 	VADDPS       Y1, Y2, Y3
 	VSUBPS       Y2, Y3, Y5
 	VSUBPS       Y5, Y1, Y5
@@ -6701,30 +6651,30 @@ tail:
 	LEAQ         (R10)(R9*4), R10
 	VMOVUPS      (R10), Y0
 	VMASKMOVPS   (SI)(AX*4), Y0, Y1
-	VMOVAPS      constants<>+4384(SB), Y2
+	VMOVAPS      constants<>+4608(SB), Y2
 	VMAXPS       Y1, Y2, Y1
-	VMOVAPS      constants<>+4352(SB), Y2
+	VMOVAPS      constants<>+4576(SB), Y2
 	VMINPS       Y1, Y2, Y2
 	VXORPS       constants<>+96(SB), Y2, Y2
 	VMOVAPS      constants<>+448(SB), Y3
-	VFMADD231PS  constants<>+864(SB), Y2, Y3
+	VFMADD231PS  constants<>+800(SB), Y2, Y3
 	VSUBPS       constants<>+448(SB), Y3, Y4
-	VMOVAPS      constants<>+896(SB), Y5
+	VMOVAPS      constants<>+1120(SB), Y5
 	VFNMADD213PS Y2, Y4, Y5
-	VFNMADD231PS constants<>+928(SB), Y4, Y5
+	VFNMADD231PS constants<>+1152(SB), Y4, Y5
 	VMULPS       Y5, Y5, Y4
-	VMOVAPS      constants<>+960(SB), Y6
-	VFMADD231PS  constants<>+992(SB), Y5, Y6
-	VFMADD213PS  constants<>+1024(SB), Y5, Y6
-	VFMADD213PS  constants<>+1056(SB), Y5, Y6
-	VFMADD213PS  constants<>+1088(SB), Y5, Y6
+	VMOVAPS      constants<>+1184(SB), Y6
+	VFMADD231PS  constants<>+1216(SB), Y5, Y6
+	VFMADD213PS  constants<>+1248(SB), Y5, Y6
+	VFMADD213PS  constants<>+1280(SB), Y5, Y6
+	VFMADD213PS  constants<>+1312(SB), Y5, Y6
 	VFMADD231PS  Y6, Y4, Y5
-	VCMPPS       $0x0e, constants<>+4416(SB), Y2, Y2
-	VANDPS       constants<>+4416(SB), Y2, Y4
+	VCMPPS       $0x0e, constants<>+4640(SB), Y2, Y2
+	VANDPS       constants<>+4640(SB), Y2, Y4
 	VSUBPS       Y4, Y3, Y3
 	VPSLLD       $0x17, Y3, Y3
 	VMOVAPS      constants<>+128(SB), Y4
-	VBLENDVPS    Y2, constants<>+4448(SB), Y4, Y2
+	VBLENDVPS    Y2, constants<>+4672(SB), Y4, Y2
 	VADDPS       Y2, Y3, Y4
 	VSUBPS       Y3, Y4, Y6
 	VSUBPS       Y6, Y2, Y6
@@ -6748,16 +6698,16 @@ TEXT ·geluAVX2(SB), NOSPLIT, $0-24
 	LEAQ    -8(CX), R8
 	CMPQ    AX, R8
 	JGT     tail
-	VMOVAPS constants<>+4480(SB), Y15
-	VMOVAPS constants<>+4512(SB), Y14
+	VMOVAPS constants<>+4704(SB), Y15
+	VMOVAPS constants<>+4736(SB), Y14
 	VMOVAPS constants<>+256(SB), Y13
 	VMOVAPS constants<>+128(SB), Y12
-	VMOVAPS constants<>+4544(SB), Y11
+	VMOVAPS constants<>+4768(SB), Y11
 	VMOVAPS constants<>+96(SB), Y10
 	VMOVAPS constants<>+448(SB), Y9
-	VMOVAPS constants<>+4416(SB), Y8
-	VMOVAPS constants<>+4576(SB), Y7
-	VMOVAPS constants<>+4608(SB), Y6
+	VMOVAPS constants<>+4640(SB), Y8
+	VMOVAPS constants<>+4800(SB), Y7
+	VMOVAPS constants<>+4832(SB), Y6
 	PCALIGN $0x20
 
 mainLoop:
@@ -6778,25 +6728,25 @@ mainLoop:
 	VXORPS       Y10, Y3, Y5
 	VFMADD231PS  Y4, Y1, Y5
 	VFMADD231PS  Y2, Y1, Y5
-	VMOVAPS      constants<>+864(SB), Y1
+	VMOVAPS      constants<>+800(SB), Y1
 	VFMADD213PS  Y9, Y3, Y1
 	VSUBPS       Y9, Y1, Y2
-	VMOVAPS      constants<>+896(SB), Y4
+	VMOVAPS      constants<>+1120(SB), Y4
 	VFNMADD213PS Y3, Y2, Y4
-	VFNMADD231PS constants<>+928(SB), Y2, Y5
+	VFNMADD231PS constants<>+1152(SB), Y2, Y5
 	VADDPS       Y5, Y4, Y2
 	VMULPS       Y2, Y2, Y4
-	VMOVAPS      constants<>+960(SB), Y5
-	VFMADD231PS  constants<>+992(SB), Y2, Y5
-	VFMADD213PS  constants<>+1024(SB), Y2, Y5
-	VFMADD213PS  constants<>+1056(SB), Y2, Y5
-	VFMADD213PS  constants<>+1088(SB), Y2, Y5
+	VMOVAPS      constants<>+1184(SB), Y5
+	VFMADD231PS  constants<>+1216(SB), Y2, Y5
+	VFMADD213PS  constants<>+1248(SB), Y2, Y5
+	VFMADD213PS  constants<>+1280(SB), Y2, Y5
+	VFMADD213PS  constants<>+1312(SB), Y2, Y5
 	VFMADD231PS  Y5, Y4, Y2
 	VCMPPS       $0x01, Y3, Y8, Y3
 	VANDPS       Y8, Y3, Y4
 	VSUBPS       Y4, Y1, Y1
 	VPSLLD       $0x17, Y1, Y1
-	VBLENDVPS    Y3, constants<>+4448(SB), Y12, Y3
+	VBLENDVPS    Y3, constants<>+4672(SB), Y12, Y3
 	VADDPS       Y3, Y1, Y4
 	VSUBPS       Y1, Y4, Y5
 	VSUBPS       Y5, Y3, Y5
@@ -6819,46 +6769,46 @@ tail:
 	LEAQ         (R10)(R9*4), R10
 	VMOVUPS      (R10), Y0
 	VMASKMOVPS   (SI)(AX*4), Y0, Y1
-	VMOVAPS      constants<>+4512(SB), Y2
+	VMOVAPS      constants<>+4736(SB), Y2
 	VMAXPS       Y1, Y2, Y1
 	VMOVAPS      constants<>+256(SB), Y2
 	VMINPS       Y1, Y2, Y2
 	VMULPS       Y2, Y2, Y3
 	VXORPS       constants<>+96(SB), Y3, Y4
 	VFMADD231PS  Y2, Y2, Y4
-	VMOVAPS      constants<>+4480(SB), Y5
-	VFMADD231PS  constants<>+4544(SB), Y3, Y5
-	VMOVAPS      constants<>+4480(SB), Y6
+	VMOVAPS      constants<>+4704(SB), Y5
+	VFMADD231PS  constants<>+4768(SB), Y3, Y5
+	VMOVAPS      constants<>+4704(SB), Y6
 	VSUBPS       Y5, Y6, Y6
-	VFMADD231PS  constants<>+4544(SB), Y3, Y6
-	VMOVAPS      constants<>+4576(SB), Y7
-	VFMADD213PS  constants<>+4608(SB), Y7, Y3
-	VFMADD231PS  constants<>+4544(SB), Y4, Y3
+	VFMADD231PS  constants<>+4768(SB), Y3, Y6
+	VMOVAPS      constants<>+4800(SB), Y7
+	VFMADD213PS  constants<>+4832(SB), Y7, Y3
+	VFMADD231PS  constants<>+4768(SB), Y4, Y3
 	VADDPS       Y3, Y6, Y3
 	VMULPS       Y5, Y2, Y4
 	VXORPS       constants<>+96(SB), Y4, Y6
 	VFMADD231PS  Y5, Y2, Y6
 	VFMADD231PS  Y3, Y2, Y6
 	VMOVAPS      constants<>+448(SB), Y2
-	VFMADD231PS  constants<>+864(SB), Y4, Y2
+	VFMADD231PS  constants<>+800(SB), Y4, Y2
 	VSUBPS       constants<>+448(SB), Y2, Y3
-	VMOVAPS      constants<>+896(SB), Y5
+	VMOVAPS      constants<>+1120(SB), Y5
 	VFNMADD213PS Y4, Y3, Y5
-	VFNMADD231PS constants<>+928(SB), Y3, Y6
+	VFNMADD231PS constants<>+1152(SB), Y3, Y6
 	VADDPS       Y6, Y5, Y3
 	VMULPS       Y3, Y3, Y5
-	VMOVAPS      constants<>+960(SB), Y6
-	VFMADD231PS  constants<>+992(SB), Y3, Y6
-	VFMADD213PS  constants<>+1024(SB), Y3, Y6
-	VFMADD213PS  constants<>+1056(SB), Y3, Y6
-	VFMADD213PS  constants<>+1088(SB), Y3, Y6
+	VMOVAPS      constants<>+1184(SB), Y6
+	VFMADD231PS  constants<>+1216(SB), Y3, Y6
+	VFMADD213PS  constants<>+1248(SB), Y3, Y6
+	VFMADD213PS  constants<>+1280(SB), Y3, Y6
+	VFMADD213PS  constants<>+1312(SB), Y3, Y6
 	VFMADD231PS  Y6, Y5, Y3
-	VCMPPS       $0x0e, constants<>+4416(SB), Y4, Y4
-	VANDPS       constants<>+4416(SB), Y4, Y5
+	VCMPPS       $0x0e, constants<>+4640(SB), Y4, Y4
+	VANDPS       constants<>+4640(SB), Y4, Y5
 	VSUBPS       Y5, Y2, Y2
 	VPSLLD       $0x17, Y2, Y2
 	VMOVAPS      constants<>+128(SB), Y5
-	VBLENDVPS    Y4, constants<>+4448(SB), Y5, Y4
+	VBLENDVPS    Y4, constants<>+4672(SB), Y5, Y4
 	VADDPS       Y4, Y2, Y5
 	VSUBPS       Y2, Y5, Y6
 	VSUBPS       Y6, Y4, Y6
@@ -6882,13 +6832,13 @@ TEXT ·geluErfAVX2(SB), NOSPLIT, $0-24
 	LEAQ    -16(CX), R8
 	CMPQ    AX, R8
 	JGT     single
-	VMOVAPS constants<>+4640(SB), Y15
-	VMOVAPS constants<>+4672(SB), Y14
+	VMOVAPS constants<>+4864(SB), Y15
+	VMOVAPS constants<>+4896(SB), Y14
 	VXORPS  X13, X13, X13
-	VMOVAPS constants<>+4704(SB), Y12
-	VMOVAPS constants<>+4736(SB), Y11
+	VMOVAPS constants<>+4928(SB), Y12
+	VMOVAPS constants<>+4960(SB), Y11
 	VMOVAPS constants<>+64(SB), Y10
-	VMOVAPS constants<>+2688(SB), Y9
+	VMOVAPS constants<>+2912(SB), Y9
 	PCALIGN $0x20
 
 mainLoop:
@@ -6902,31 +6852,31 @@ mainLoop:
 	VMULPS       Y3, Y1, Y4
 	VXORPS       constants<>+96(SB), Y4, Y5
 	VFMADD231PS  Y3, Y1, Y5
-	VMOVAPS      constants<>+864(SB), Y3
+	VMOVAPS      constants<>+800(SB), Y3
 	VFMADD213PS  Y11, Y4, Y3
 	VSUBPS       Y11, Y3, Y6
-	VMOVAPS      constants<>+896(SB), Y7
+	VMOVAPS      constants<>+1120(SB), Y7
 	VFNMADD213PS Y4, Y6, Y7
-	VFNMADD231PS constants<>+928(SB), Y6, Y5
+	VFNMADD231PS constants<>+1152(SB), Y6, Y5
 	VADDPS       Y5, Y7, Y5
 	VMULPS       Y5, Y5, Y6
-	VMOVAPS      constants<>+960(SB), Y7
-	VFMADD231PS  constants<>+992(SB), Y5, Y7
-	VFMADD213PS  constants<>+1024(SB), Y5, Y7
-	VFMADD213PS  constants<>+1056(SB), Y5, Y7
-	VFMADD213PS  constants<>+1088(SB), Y5, Y7
+	VMOVAPS      constants<>+1184(SB), Y7
+	VFMADD231PS  constants<>+1216(SB), Y5, Y7
+	VFMADD213PS  constants<>+1248(SB), Y5, Y7
+	VFMADD213PS  constants<>+1280(SB), Y5, Y7
+	VFMADD213PS  constants<>+1312(SB), Y5, Y7
 	VFMADD231PS  Y7, Y6, Y5
 	VPSLLD       $0x17, Y3, Y3
-	VMOVAPS      constants<>+4768(SB), Y6
-	VFMADD231PS  constants<>+4800(SB), Y2, Y6
-	VFMADD213PS  constants<>+4832(SB), Y2, Y6
-	VFMADD213PS  constants<>+4864(SB), Y2, Y6
-	VFMADD213PS  constants<>+4896(SB), Y2, Y6
-	VFMADD213PS  constants<>+4928(SB), Y2, Y6
-	VFMADD213PS  constants<>+4960(SB), Y2, Y6
-	VFMADD213PS  constants<>+4992(SB), Y2, Y6
-	VFMADD213PS  constants<>+5024(SB), Y2, Y6
+	VMOVAPS      constants<>+4992(SB), Y6
+	VFMADD231PS  constants<>+5024(SB), Y2, Y6
 	VFMADD213PS  constants<>+5056(SB), Y2, Y6
+	VFMADD213PS  constants<>+5088(SB), Y2, Y6
+	VFMADD213PS  constants<>+5120(SB), Y2, Y6
+	VFMADD213PS  constants<>+5152(SB), Y2, Y6
+	VFMADD213PS  constants<>+5184(SB), Y2, Y6
+	VFMADD213PS  constants<>+5216(SB), Y2, Y6
+	VFMADD213PS  constants<>+5248(SB), Y2, Y6
+	VFMADD213PS  constants<>+5280(SB), Y2, Y6
 	VMOVAPS      Y2, Y7
 	VFMADD213PS  Y15, Y6, Y7
 	VSUBPS       Y7, Y15, Y8
@@ -6935,15 +6885,15 @@ mainLoop:
 	VADDPS       Y7, Y8, Y2
 	VMULPS       Y3, Y2, Y2
 	VMAXPS       Y0, Y13, Y3
-	VFNMADD231PS constants<>+4448(SB), Y2, Y3
-	VMOVAPS      constants<>+5088(SB), Y2
-	VFMADD231PS  constants<>+5120(SB), Y4, Y2
-	VFMADD213PS  constants<>+5152(SB), Y4, Y2
-	VFMADD213PS  constants<>+5184(SB), Y4, Y2
-	VFMADD213PS  constants<>+5216(SB), Y4, Y2
-	VFMADD213PS  constants<>+1120(SB), Y0, Y2
+	VFNMADD231PS constants<>+4672(SB), Y2, Y3
+	VMOVAPS      constants<>+5312(SB), Y2
+	VFMADD231PS  constants<>+5344(SB), Y4, Y2
+	VFMADD213PS  constants<>+5376(SB), Y4, Y2
+	VFMADD213PS  constants<>+5408(SB), Y4, Y2
+	VFMADD213PS  constants<>+5440(SB), Y4, Y2
+	VFMADD213PS  constants<>+1344(SB), Y0, Y2
 	VMULPS       Y2, Y0, Y0
-	VCMPPS       $0x0e, constants<>+5248(SB), Y1, Y1
+	VCMPPS       $0x0e, constants<>+5472(SB), Y1, Y1
 	VBLENDVPS    Y1, Y3, Y0, Y0
 	VMOVUPS      Y0, (DI)(AX*4)
 	VMOVUPS      32(SI)(AX*4), Y0
@@ -6956,31 +6906,31 @@ mainLoop:
 	VMULPS       Y3, Y1, Y4
 	VXORPS       constants<>+96(SB), Y4, Y5
 	VFMADD231PS  Y3, Y1, Y5
-	VMOVAPS      constants<>+864(SB), Y3
+	VMOVAPS      constants<>+800(SB), Y3
 	VFMADD213PS  Y11, Y4, Y3
 	VSUBPS       Y11, Y3, Y6
-	VMOVAPS      constants<>+896(SB), Y7
+	VMOVAPS      constants<>+1120(SB), Y7
 	VFNMADD213PS Y4, Y6, Y7
-	VFNMADD231PS constants<>+928(SB), Y6, Y5
+	VFNMADD231PS constants<>+1152(SB), Y6, Y5
 	VADDPS       Y5, Y7, Y5
 	VMULPS       Y5, Y5, Y6
-	VMOVAPS      constants<>+960(SB), Y7
-	VFMADD231PS  constants<>+992(SB), Y5, Y7
-	VFMADD213PS  constants<>+1024(SB), Y5, Y7
-	VFMADD213PS  constants<>+1056(SB), Y5, Y7
-	VFMADD213PS  constants<>+1088(SB), Y5, Y7
+	VMOVAPS      constants<>+1184(SB), Y7
+	VFMADD231PS  constants<>+1216(SB), Y5, Y7
+	VFMADD213PS  constants<>+1248(SB), Y5, Y7
+	VFMADD213PS  constants<>+1280(SB), Y5, Y7
+	VFMADD213PS  constants<>+1312(SB), Y5, Y7
 	VFMADD231PS  Y7, Y6, Y5
 	VPSLLD       $0x17, Y3, Y3
-	VMOVAPS      constants<>+4768(SB), Y6
-	VFMADD231PS  constants<>+4800(SB), Y2, Y6
-	VFMADD213PS  constants<>+4832(SB), Y2, Y6
-	VFMADD213PS  constants<>+4864(SB), Y2, Y6
-	VFMADD213PS  constants<>+4896(SB), Y2, Y6
-	VFMADD213PS  constants<>+4928(SB), Y2, Y6
-	VFMADD213PS  constants<>+4960(SB), Y2, Y6
-	VFMADD213PS  constants<>+4992(SB), Y2, Y6
-	VFMADD213PS  constants<>+5024(SB), Y2, Y6
+	VMOVAPS      constants<>+4992(SB), Y6
+	VFMADD231PS  constants<>+5024(SB), Y2, Y6
 	VFMADD213PS  constants<>+5056(SB), Y2, Y6
+	VFMADD213PS  constants<>+5088(SB), Y2, Y6
+	VFMADD213PS  constants<>+5120(SB), Y2, Y6
+	VFMADD213PS  constants<>+5152(SB), Y2, Y6
+	VFMADD213PS  constants<>+5184(SB), Y2, Y6
+	VFMADD213PS  constants<>+5216(SB), Y2, Y6
+	VFMADD213PS  constants<>+5248(SB), Y2, Y6
+	VFMADD213PS  constants<>+5280(SB), Y2, Y6
 	VMOVAPS      Y2, Y7
 	VFMADD213PS  Y15, Y6, Y7
 	VSUBPS       Y7, Y15, Y8
@@ -6989,15 +6939,15 @@ mainLoop:
 	VADDPS       Y7, Y8, Y2
 	VMULPS       Y3, Y2, Y2
 	VMAXPS       Y0, Y13, Y3
-	VFNMADD231PS constants<>+4448(SB), Y2, Y3
-	VMOVAPS      constants<>+5088(SB), Y2
-	VFMADD231PS  constants<>+5120(SB), Y4, Y2
-	VFMADD213PS  constants<>+5152(SB), Y4, Y2
-	VFMADD213PS  constants<>+5184(SB), Y4, Y2
-	VFMADD213PS  constants<>+5216(SB), Y4, Y2
-	VFMADD213PS  constants<>+1120(SB), Y0, Y2
+	VFNMADD231PS constants<>+4672(SB), Y2, Y3
+	VMOVAPS      constants<>+5312(SB), Y2
+	VFMADD231PS  constants<>+5344(SB), Y4, Y2
+	VFMADD213PS  constants<>+5376(SB), Y4, Y2
+	VFMADD213PS  constants<>+5408(SB), Y4, Y2
+	VFMADD213PS  constants<>+5440(SB), Y4, Y2
+	VFMADD213PS  constants<>+1344(SB), Y0, Y2
 	VMULPS       Y2, Y0, Y0
-	VCMPPS       $0x0e, constants<>+5248(SB), Y1, Y1
+	VCMPPS       $0x0e, constants<>+5472(SB), Y1, Y1
 	VBLENDVPS    Y1, Y3, Y0, Y0
 	VMOVUPS      Y0, 32(DI)(AX*4)
 	ADDQ         $0x10, AX
@@ -7013,43 +6963,43 @@ single:
 singleLoop:
 	VMOVUPS      (SI)(AX*4), Y0
 	VANDPS       constants<>+64(SB), Y0, Y1
-	VMOVAPS      constants<>+4672(SB), Y2
+	VMOVAPS      constants<>+4896(SB), Y2
 	VMINPS       Y1, Y2, Y1
-	VSUBPS       constants<>+4704(SB), Y1, Y2
-	VADDPS       constants<>+4704(SB), Y1, Y3
+	VSUBPS       constants<>+4928(SB), Y1, Y2
+	VADDPS       constants<>+4928(SB), Y1, Y3
 	VDIVPS       Y3, Y2, Y2
-	VMULPS       constants<>+2688(SB), Y1, Y3
+	VMULPS       constants<>+2912(SB), Y1, Y3
 	VMULPS       Y3, Y1, Y4
 	VXORPS       constants<>+96(SB), Y4, Y5
 	VFMADD231PS  Y3, Y1, Y5
-	VMOVAPS      constants<>+4736(SB), Y3
-	VFMADD231PS  constants<>+864(SB), Y4, Y3
-	VSUBPS       constants<>+4736(SB), Y3, Y6
-	VMOVAPS      constants<>+896(SB), Y7
+	VMOVAPS      constants<>+4960(SB), Y3
+	VFMADD231PS  constants<>+800(SB), Y4, Y3
+	VSUBPS       constants<>+4960(SB), Y3, Y6
+	VMOVAPS      constants<>+1120(SB), Y7
 	VFNMADD213PS Y4, Y6, Y7
-	VFNMADD231PS constants<>+928(SB), Y6, Y5
+	VFNMADD231PS constants<>+1152(SB), Y6, Y5
 	VADDPS       Y5, Y7, Y5
 	VMULPS       Y5, Y5, Y6
-	VMOVAPS      constants<>+960(SB), Y7
-	VFMADD231PS  constants<>+992(SB), Y5, Y7
-	VFMADD213PS  constants<>+1024(SB), Y5, Y7
-	VFMADD213PS  constants<>+1056(SB), Y5, Y7
-	VFMADD213PS  constants<>+1088(SB), Y5, Y7
+	VMOVAPS      constants<>+1184(SB), Y7
+	VFMADD231PS  constants<>+1216(SB), Y5, Y7
+	VFMADD213PS  constants<>+1248(SB), Y5, Y7
+	VFMADD213PS  constants<>+1280(SB), Y5, Y7
+	VFMADD213PS  constants<>+1312(SB), Y5, Y7
 	VFMADD231PS  Y7, Y6, Y5
 	VPSLLD       $0x17, Y3, Y3
-	VMOVAPS      constants<>+4768(SB), Y6
-	VFMADD231PS  constants<>+4800(SB), Y2, Y6
-	VFMADD213PS  constants<>+4832(SB), Y2, Y6
-	VFMADD213PS  constants<>+4864(SB), Y2, Y6
-	VFMADD213PS  constants<>+4896(SB), Y2, Y6
-	VFMADD213PS  constants<>+4928(SB), Y2, Y6
-	VFMADD213PS  constants<>+4960(SB), Y2, Y6
-	VFMADD213PS  constants<>+4992(SB), Y2, Y6
-	VFMADD213PS  constants<>+5024(SB), Y2, Y6
+	VMOVAPS      constants<>+4992(SB), Y6
+	VFMADD231PS  constants<>+5024(SB), Y2, Y6
 	VFMADD213PS  constants<>+5056(SB), Y2, Y6
-	VMOVAPS      constants<>+4640(SB), Y7
+	VFMADD213PS  constants<>+5088(SB), Y2, Y6
+	VFMADD213PS  constants<>+5120(SB), Y2, Y6
+	VFMADD213PS  constants<>+5152(SB), Y2, Y6
+	VFMADD213PS  constants<>+5184(SB), Y2, Y6
+	VFMADD213PS  constants<>+5216(SB), Y2, Y6
+	VFMADD213PS  constants<>+5248(SB), Y2, Y6
+	VFMADD213PS  constants<>+5280(SB), Y2, Y6
+	VMOVAPS      constants<>+4864(SB), Y7
 	VFMADD231PS  Y6, Y2, Y7
-	VMOVAPS      constants<>+4640(SB), Y8
+	VMOVAPS      constants<>+4864(SB), Y8
 	VSUBPS       Y7, Y8, Y8
 	VFMADD231PS  Y6, Y2, Y8
 	VFMADD231PS  Y5, Y7, Y8
@@ -7057,15 +7007,15 @@ singleLoop:
 	VMULPS       Y3, Y2, Y2
 	VXORPS       X3, X3, X3
 	VMAXPS       Y0, Y3, Y3
-	VFNMADD231PS constants<>+4448(SB), Y2, Y3
-	VMOVAPS      constants<>+5088(SB), Y2
-	VFMADD231PS  constants<>+5120(SB), Y4, Y2
-	VFMADD213PS  constants<>+5152(SB), Y4, Y2
-	VFMADD213PS  constants<>+5184(SB), Y4, Y2
-	VFMADD213PS  constants<>+5216(SB), Y4, Y2
-	VFMADD213PS  constants<>+1120(SB), Y0, Y2
+	VFNMADD231PS constants<>+4672(SB), Y2, Y3
+	VMOVAPS      constants<>+5312(SB), Y2
+	VFMADD231PS  constants<>+5344(SB), Y4, Y2
+	VFMADD213PS  constants<>+5376(SB), Y4, Y2
+	VFMADD213PS  constants<>+5408(SB), Y4, Y2
+	VFMADD213PS  constants<>+5440(SB), Y4, Y2
+	VFMADD213PS  constants<>+1344(SB), Y0, Y2
 	VMULPS       Y2, Y0, Y0
-	VCMPPS       $0x0e, constants<>+5248(SB), Y1, Y1
+	VCMPPS       $0x0e, constants<>+5472(SB), Y1, Y1
 	VBLENDVPS    Y1, Y3, Y0, Y0
 	VMOVUPS      Y0, (DI)(AX*4)
 	ADDQ         $0x08, AX
@@ -7083,43 +7033,43 @@ tail:
 	VMOVUPS      (R10), Y0
 	VMASKMOVPS   (SI)(AX*4), Y0, Y1
 	VANDPS       constants<>+64(SB), Y1, Y2
-	VMOVAPS      constants<>+4672(SB), Y3
+	VMOVAPS      constants<>+4896(SB), Y3
 	VMINPS       Y2, Y3, Y2
-	VSUBPS       constants<>+4704(SB), Y2, Y3
-	VADDPS       constants<>+4704(SB), Y2, Y4
+	VSUBPS       constants<>+4928(SB), Y2, Y3
+	VADDPS       constants<>+4928(SB), Y2, Y4
 	VDIVPS       Y4, Y3, Y3
-	VMULPS       constants<>+2688(SB), Y2, Y4
+	VMULPS       constants<>+2912(SB), Y2, Y4
 	VMULPS       Y4, Y2, Y5
 	VXORPS       constants<>+96(SB), Y5, Y6
 	VFMADD231PS  Y4, Y2, Y6
-	VMOVAPS      constants<>+4736(SB), Y4
-	VFMADD231PS  constants<>+864(SB), Y5, Y4
-	VSUBPS       constants<>+4736(SB), Y4, Y7
-	VMOVAPS      constants<>+896(SB), Y8
+	VMOVAPS      constants<>+4960(SB), Y4
+	VFMADD231PS  constants<>+800(SB), Y5, Y4
+	VSUBPS       constants<>+4960(SB), Y4, Y7
+	VMOVAPS      constants<>+1120(SB), Y8
 	VFNMADD213PS Y5, Y7, Y8
-	VFNMADD231PS constants<>+928(SB), Y7, Y6
+	VFNMADD231PS constants<>+1152(SB), Y7, Y6
 	VADDPS       Y6, Y8, Y6
 	VMULPS       Y6, Y6, Y7
-	VMOVAPS      constants<>+960(SB), Y8
-	VFMADD231PS  constants<>+992(SB), Y6, Y8
-	VFMADD213PS  constants<>+1024(SB), Y6, Y8
-	VFMADD213PS  constants<>+1056(SB), Y6, Y8
-	VFMADD213PS  constants<>+1088(SB), Y6, Y8
+	VMOVAPS      constants<>+1184(SB), Y8
+	VFMADD231PS  constants<>+1216(SB), Y6, Y8
+	VFMADD213PS  constants<>+1248(SB), Y6, Y8
+	VFMADD213PS  constants<>+1280(SB), Y6, Y8
+	VFMADD213PS  constants<>+1312(SB), Y6, Y8
 	VFMADD231PS  Y8, Y7, Y6
 	VPSLLD       $0x17, Y4, Y4
-	VMOVAPS      constants<>+4768(SB), Y7
-	VFMADD231PS  constants<>+4800(SB), Y3, Y7
-	VFMADD213PS  constants<>+4832(SB), Y3, Y7
-	VFMADD213PS  constants<>+4864(SB), Y3, Y7
-	VFMADD213PS  constants<>+4896(SB), Y3, Y7
-	VFMADD213PS  constants<>+4928(SB), Y3, Y7
-	VFMADD213PS  constants<>+4960(SB), Y3, Y7
-	VFMADD213PS  constants<>+4992(SB), Y3, Y7
-	VFMADD213PS  constants<>+5024(SB), Y3, Y7
+	VMOVAPS      constants<>+4992(SB), Y7
+	VFMADD231PS  constants<>+5024(SB), Y3, Y7
 	VFMADD213PS  constants<>+5056(SB), Y3, Y7
-	VMOVAPS      constants<>+4640(SB), Y8
+	VFMADD213PS  constants<>+5088(SB), Y3, Y7
+	VFMADD213PS  constants<>+5120(SB), Y3, Y7
+	VFMADD213PS  constants<>+5152(SB), Y3, Y7
+	VFMADD213PS  constants<>+5184(SB), Y3, Y7
+	VFMADD213PS  constants<>+5216(SB), Y3, Y7
+	VFMADD213PS  constants<>+5248(SB), Y3, Y7
+	VFMADD213PS  constants<>+5280(SB), Y3, Y7
+	VMOVAPS      constants<>+4864(SB), Y8
 	VFMADD231PS  Y7, Y3, Y8
-	VMOVAPS      constants<>+4640(SB), Y9
+	VMOVAPS      constants<>+4864(SB), Y9
 	VSUBPS       Y8, Y9, Y9
 	VFMADD231PS  Y7, Y3, Y9
 	VFMADD231PS  Y6, Y8, Y9
@@ -7127,15 +7077,15 @@ tail:
 	VMULPS       Y4, Y3, Y3
 	VXORPS       X4, X4, X4
 	VMAXPS       Y1, Y4, Y4
-	VFNMADD231PS constants<>+4448(SB), Y3, Y4
-	VMOVAPS      constants<>+5088(SB), Y3
-	VFMADD231PS  constants<>+5120(SB), Y5, Y3
-	VFMADD213PS  constants<>+5152(SB), Y5, Y3
-	VFMADD213PS  constants<>+5184(SB), Y5, Y3
-	VFMADD213PS  constants<>+5216(SB), Y5, Y3
-	VFMADD213PS  constants<>+1120(SB), Y1, Y3
+	VFNMADD231PS constants<>+4672(SB), Y3, Y4
+	VMOVAPS      constants<>+5312(SB), Y3
+	VFMADD231PS  constants<>+5344(SB), Y5, Y3
+	VFMADD213PS  constants<>+5376(SB), Y5, Y3
+	VFMADD213PS  constants<>+5408(SB), Y5, Y3
+	VFMADD213PS  constants<>+5440(SB), Y5, Y3
+	VFMADD213PS  constants<>+1344(SB), Y1, Y3
 	VMULPS       Y3, Y1, Y1
-	VCMPPS       $0x0e, constants<>+5248(SB), Y2, Y2
+	VCMPPS       $0x0e, constants<>+5472(SB), Y2, Y2
 	VBLENDVPS    Y2, Y4, Y1, Y1
 	VMASKMOVPS   Y1, Y0, (DI)(AX*4)
 
@@ -7153,16 +7103,16 @@ TEXT ·erfAVX2(SB), NOSPLIT, $0-24
 	LEAQ    -8(CX), R8
 	CMPQ    AX, R8
 	JGT     tail
-	VMOVAPS constants<>+5280(SB), Y15
+	VMOVAPS constants<>+5504(SB), Y15
 	VMOVAPS constants<>+64(SB), Y14
-	VMOVAPS constants<>+5312(SB), Y13
-	VMOVAPS constants<>+5344(SB), Y12
-	VMOVAPS constants<>+5376(SB), Y11
-	VMOVAPS constants<>+5408(SB), Y10
-	VMOVAPS constants<>+5440(SB), Y9
-	VMOVAPS constants<>+5472(SB), Y8
-	VMOVAPS constants<>+5504(SB), Y7
-	VMOVAPS constants<>+5536(SB), Y6
+	VMOVAPS constants<>+5536(SB), Y13
+	VMOVAPS constants<>+5568(SB), Y12
+	VMOVAPS constants<>+5600(SB), Y11
+	VMOVAPS constants<>+5632(SB), Y10
+	VMOVAPS constants<>+5664(SB), Y9
+	VMOVAPS constants<>+5696(SB), Y8
+	VMOVAPS constants<>+5728(SB), Y7
+	VMOVAPS constants<>+5760(SB), Y6
 	VMOVAPS constants<>+128(SB), Y5
 	PCALIGN $0x20
 
@@ -7181,19 +7131,19 @@ mainLoop:
 	VMINPS      Y1, Y15, Y2
 	VSUBPS      Y6, Y2, Y2
 	VCMPPS      $0x01, Y1, Y5, Y1
-	VMOVAPS     constants<>+5568(SB), Y4
-	VFMADD231PS constants<>+5600(SB), Y2, Y4
-	VFMADD213PS constants<>+5632(SB), Y2, Y4
-	VFMADD213PS constants<>+5664(SB), Y2, Y4
-	VFMADD213PS constants<>+5696(SB), Y2, Y4
-	VFMADD213PS constants<>+5728(SB), Y2, Y4
-	VFMADD213PS constants<>+5760(SB), Y2, Y4
-	VFMADD213PS constants<>+5792(SB), Y2, Y4
-	VFMADD213PS constants<>+5824(SB), Y2, Y4
+	VMOVAPS     constants<>+5792(SB), Y4
+	VFMADD231PS constants<>+5824(SB), Y2, Y4
 	VFMADD213PS constants<>+5856(SB), Y2, Y4
 	VFMADD213PS constants<>+5888(SB), Y2, Y4
 	VFMADD213PS constants<>+5920(SB), Y2, Y4
 	VFMADD213PS constants<>+5952(SB), Y2, Y4
+	VFMADD213PS constants<>+5984(SB), Y2, Y4
+	VFMADD213PS constants<>+6016(SB), Y2, Y4
+	VFMADD213PS constants<>+6048(SB), Y2, Y4
+	VFMADD213PS constants<>+6080(SB), Y2, Y4
+	VFMADD213PS constants<>+6112(SB), Y2, Y4
+	VFMADD213PS constants<>+6144(SB), Y2, Y4
+	VFMADD213PS constants<>+6176(SB), Y2, Y4
 	VBLENDVPS   Y1, Y4, Y3, Y1
 	VPAND       Y14, Y1, Y1
 	VPAND       constants<>+96(SB), Y0, Y0
@@ -7215,31 +7165,31 @@ tail:
 	VMASKMOVPS  (SI)(AX*4), Y0, Y1
 	VANDPS      constants<>+64(SB), Y1, Y2
 	VMULPS      Y2, Y2, Y3
-	VMOVAPS     constants<>+5344(SB), Y4
-	VFMADD231PS constants<>+5312(SB), Y3, Y4
-	VFMADD213PS constants<>+5376(SB), Y3, Y4
-	VFMADD213PS constants<>+5408(SB), Y3, Y4
-	VFMADD213PS constants<>+5440(SB), Y3, Y4
-	VFMADD213PS constants<>+5472(SB), Y3, Y4
-	VFMADD213PS constants<>+5504(SB), Y3, Y4
+	VMOVAPS     constants<>+5568(SB), Y4
+	VFMADD231PS constants<>+5536(SB), Y3, Y4
+	VFMADD213PS constants<>+5600(SB), Y3, Y4
+	VFMADD213PS constants<>+5632(SB), Y3, Y4
+	VFMADD213PS constants<>+5664(SB), Y3, Y4
+	VFMADD213PS constants<>+5696(SB), Y3, Y4
+	VFMADD213PS constants<>+5728(SB), Y3, Y4
 	VFMADD213PS Y2, Y2, Y4
-	VMOVAPS     constants<>+5280(SB), Y3
+	VMOVAPS     constants<>+5504(SB), Y3
 	VMINPS      Y2, Y3, Y3
-	VSUBPS      constants<>+5536(SB), Y3, Y3
+	VSUBPS      constants<>+5760(SB), Y3, Y3
 	VCMPPS      $0x0e, constants<>+128(SB), Y2, Y2
-	VMOVAPS     constants<>+5568(SB), Y5
-	VFMADD231PS constants<>+5600(SB), Y3, Y5
-	VFMADD213PS constants<>+5632(SB), Y3, Y5
-	VFMADD213PS constants<>+5664(SB), Y3, Y5
-	VFMADD213PS constants<>+5696(SB), Y3, Y5
-	VFMADD213PS constants<>+5728(SB), Y3, Y5
-	VFMADD213PS constants<>+5760(SB), Y3, Y5
-	VFMADD213PS constants<>+5792(SB), Y3, Y5
-	VFMADD213PS constants<>+5824(SB), Y3, Y5
+	VMOVAPS     constants<>+5792(SB), Y5
+	VFMADD231PS constants<>+5824(SB), Y3, Y5
 	VFMADD213PS constants<>+5856(SB), Y3, Y5
 	VFMADD213PS constants<>+5888(SB), Y3, Y5
 	VFMADD213PS constants<>+5920(SB), Y3, Y5
 	VFMADD213PS constants<>+5952(SB), Y3, Y5
+	VFMADD213PS constants<>+5984(SB), Y3, Y5
+	VFMADD213PS constants<>+6016(SB), Y3, Y5
+	VFMADD213PS constants<>+6048(SB), Y3, Y5
+	VFMADD213PS constants<>+6080(SB), Y3, Y5
+	VFMADD213PS constants<>+6112(SB), Y3, Y5
+	VFMADD213PS constants<>+6144(SB), Y3, Y5
+	VFMADD213PS constants<>+6176(SB), Y3, Y5
 	VBLENDVPS   Y2, Y5, Y4, Y2
 	VPAND       constants<>+64(SB), Y2, Y2
 	VPAND       constants<>+96(SB), Y1, Y1
@@ -7261,11 +7211,11 @@ TEXT ·mishAVX2(SB), NOSPLIT, $0-24
 	CMPQ    AX, R8
 	JGT     tail
 	VMOVAPS constants<>+128(SB), Y15
-	VMOVAPS constants<>+5984(SB), Y14
-	VMOVAPS constants<>+4384(SB), Y13
-	VMOVAPS constants<>+4448(SB), Y12
-	VMOVAPS constants<>+4736(SB), Y11
-	VMOVAPS constants<>+864(SB), Y10
+	VMOVAPS constants<>+6208(SB), Y14
+	VMOVAPS constants<>+4608(SB), Y13
+	VMOVAPS constants<>+4672(SB), Y12
+	VMOVAPS constants<>+4960(SB), Y11
+	VMOVAPS constants<>+800(SB), Y10
 	PCALIGN $0x20
 
 mainLoop:
@@ -7275,15 +7225,15 @@ mainLoop:
 	VMOVAPS      Y1, Y2
 	VFMADD213PS  Y11, Y10, Y2
 	VSUBPS       Y11, Y2, Y3
-	VMOVAPS      constants<>+896(SB), Y4
+	VMOVAPS      constants<>+1120(SB), Y4
 	VFNMADD213PS Y1, Y3, Y4
-	VFNMADD231PS constants<>+928(SB), Y3, Y4
+	VFNMADD231PS constants<>+1152(SB), Y3, Y4
 	VMULPS       Y4, Y4, Y3
-	VMOVAPS      constants<>+960(SB), Y5
-	VFMADD231PS  constants<>+992(SB), Y4, Y5
-	VFMADD213PS  constants<>+1024(SB), Y4, Y5
-	VFMADD213PS  constants<>+1056(SB), Y4, Y5
-	VFMADD213PS  constants<>+1088(SB), Y4, Y5
+	VMOVAPS      constants<>+1184(SB), Y5
+	VFMADD231PS  constants<>+1216(SB), Y4, Y5
+	VFMADD213PS  constants<>+1248(SB), Y4, Y5
+	VFMADD213PS  constants<>+1280(SB), Y4, Y5
+	VFMADD213PS  constants<>+1312(SB), Y4, Y5
 	VFMADD231PS  Y5, Y3, Y4
 	VPSLLD       $0x17, Y2, Y2
 	VMULPS       Y4, Y2, Y3
@@ -7291,7 +7241,7 @@ mainLoop:
 	VSUBPS       Y2, Y4, Y2
 	VSUBPS       Y2, Y3, Y2
 	VMULPS       Y12, Y4, Y3
-	VMULPS       constants<>+1120(SB), Y3, Y5
+	VMULPS       constants<>+1344(SB), Y3, Y5
 	VMULPS       Y5, Y4, Y6
 	VXORPS       constants<>+96(SB), Y6, Y7
 	VFMADD231PS  Y5, Y4, Y7
@@ -7338,30 +7288,30 @@ tail:
 	LEAQ         (R10)(R9*4), R10
 	VMOVUPS      (R10), Y0
 	VMASKMOVPS   (SI)(AX*4), Y0, Y1
-	VMOVAPS      constants<>+5984(SB), Y2
+	VMOVAPS      constants<>+6208(SB), Y2
 	VMINPS       Y1, Y2, Y3
-	VMOVAPS      constants<>+4384(SB), Y4
+	VMOVAPS      constants<>+4608(SB), Y4
 	VMAXPS       Y3, Y4, Y3
-	VMOVAPS      constants<>+4736(SB), Y4
-	VFMADD231PS  constants<>+864(SB), Y3, Y4
-	VSUBPS       constants<>+4736(SB), Y4, Y5
-	VMOVAPS      constants<>+896(SB), Y6
+	VMOVAPS      constants<>+4960(SB), Y4
+	VFMADD231PS  constants<>+800(SB), Y3, Y4
+	VSUBPS       constants<>+4960(SB), Y4, Y5
+	VMOVAPS      constants<>+1120(SB), Y6
 	VFNMADD213PS Y3, Y5, Y6
-	VFNMADD231PS constants<>+928(SB), Y5, Y6
+	VFNMADD231PS constants<>+1152(SB), Y5, Y6
 	VMULPS       Y6, Y6, Y5
-	VMOVAPS      constants<>+960(SB), Y7
-	VFMADD231PS  constants<>+992(SB), Y6, Y7
-	VFMADD213PS  constants<>+1024(SB), Y6, Y7
-	VFMADD213PS  constants<>+1056(SB), Y6, Y7
-	VFMADD213PS  constants<>+1088(SB), Y6, Y7
+	VMOVAPS      constants<>+1184(SB), Y7
+	VFMADD231PS  constants<>+1216(SB), Y6, Y7
+	VFMADD213PS  constants<>+1248(SB), Y6, Y7
+	VFMADD213PS  constants<>+1280(SB), Y6, Y7
+	VFMADD213PS  constants<>+1312(SB), Y6, Y7
 	VFMADD231PS  Y7, Y5, Y6
 	VPSLLD       $0x17, Y4, Y4
 	VMULPS       Y6, Y4, Y5
 	VADDPS       Y5, Y4, Y6
 	VSUBPS       Y4, Y6, Y4
 	VSUBPS       Y4, Y5, Y4
-	VMULPS       constants<>+4448(SB), Y6, Y5
-	VMULPS       constants<>+1120(SB), Y5, Y7
+	VMULPS       constants<>+4672(SB), Y6, Y5
+	VMULPS       constants<>+1344(SB), Y5, Y7
 	VMULPS       Y7, Y6, Y8
 	VXORPS       constants<>+96(SB), Y8, Y9
 	VFMADD231PS  Y7, Y6, Y9
@@ -7374,7 +7324,7 @@ tail:
 	VADDPS       Y9, Y6, Y6
 	VFMADD231PS  Y5, Y4, Y4
 	VADDPS       Y4, Y6, Y4
-	VMULPS       constants<>+4448(SB), Y7, Y5
+	VMULPS       constants<>+4672(SB), Y7, Y5
 	VADDPS       constants<>+128(SB), Y5, Y6
 	VSUBPS       Y5, Y6, Y8
 	VSUBPS       Y8, Y6, Y9
@@ -7382,7 +7332,7 @@ tail:
 	VMOVAPS      constants<>+128(SB), Y9
 	VSUBPS       Y8, Y9, Y8
 	VADDPS       Y8, Y5, Y5
-	VFMADD231PS  constants<>+4448(SB), Y4, Y5
+	VFMADD231PS  constants<>+4672(SB), Y4, Y5
 	VDIVPS       Y6, Y9, Y8
 	VMULPS       Y8, Y7, Y9
 	VFNMADD231PS Y6, Y9, Y7
@@ -7391,7 +7341,7 @@ tail:
 	VMULPS       Y8, Y4, Y4
 	VMULPS       Y4, Y3, Y4
 	VFMADD231PS  Y9, Y3, Y4
-	VMULPS       constants<>+4448(SB), Y4, Y3
+	VMULPS       constants<>+4672(SB), Y4, Y3
 	VCMPPS       $0x01, Y1, Y2, Y2
 	VBLENDVPS    Y2, Y1, Y3, Y1
 	VMASKMOVPS   Y1, Y0, (DI)(AX*4)
@@ -7412,14 +7362,14 @@ TEXT ·softplusAVX2(SB), NOSPLIT, $0-24
 	JGT     tail
 	VMOVAPS constants<>+416(SB), Y15
 	VXORPS  X14, X14, X14
-	VMOVAPS constants<>+4736(SB), Y13
-	VMOVAPS constants<>+4448(SB), Y12
+	VMOVAPS constants<>+4960(SB), Y13
+	VMOVAPS constants<>+4672(SB), Y12
 	VMOVAPS constants<>+96(SB), Y11
-	VMOVAPS constants<>+864(SB), Y10
-	VMOVAPS constants<>+896(SB), Y9
-	VMOVAPS constants<>+928(SB), Y8
-	VMOVAPS constants<>+992(SB), Y7
-	VMOVAPS constants<>+960(SB), Y6
+	VMOVAPS constants<>+800(SB), Y10
+	VMOVAPS constants<>+1120(SB), Y9
+	VMOVAPS constants<>+1152(SB), Y8
+	VMOVAPS constants<>+1216(SB), Y7
+	VMOVAPS constants<>+1184(SB), Y6
 	PCALIGN $0x20
 
 mainLoop:
@@ -7434,9 +7384,9 @@ mainLoop:
 	VMULPS       Y1, Y1, Y3
 	VMOVAPS      Y7, Y4
 	VFMADD213PS  Y6, Y1, Y4
-	VFMADD213PS  constants<>+1024(SB), Y1, Y4
-	VFMADD213PS  constants<>+1056(SB), Y1, Y4
-	VFMADD213PS  constants<>+1088(SB), Y1, Y4
+	VFMADD213PS  constants<>+1248(SB), Y1, Y4
+	VFMADD213PS  constants<>+1280(SB), Y1, Y4
+	VFMADD213PS  constants<>+1312(SB), Y1, Y4
 	VFMADD231PS  Y4, Y3, Y1
 	VPSLLD       $0x17, Y2, Y2
 	VMULPS       Y1, Y2, Y1
@@ -7445,24 +7395,24 @@ mainLoop:
 	VSUBPS       Y2, Y1, Y1
 	VMULPS       Y12, Y3, Y2
 	VMAXPS       Y0, Y14, Y0
-	VMINPS       constants<>+4416(SB), Y0, Y3
+	VMINPS       constants<>+4640(SB), Y0, Y3
 	VADDPS       Y3, Y2, Y4
 	VSUBPS       Y2, Y4, Y5
 	VSUBPS       Y5, Y3, Y3
 	VMULPS       Y12, Y1, Y1
 	VMOVAPS      constants<>+128(SB), Y5
-	VFMADD231PS  constants<>+2688(SB), Y2, Y5
+	VFMADD231PS  constants<>+2912(SB), Y2, Y5
 	VFMADD231PS  Y5, Y1, Y3
 	VMULPS       Y2, Y2, Y1
-	VMOVAPS      constants<>+6016(SB), Y5
-	VFMADD231PS  constants<>+6048(SB), Y2, Y5
-	VFMADD213PS  constants<>+6080(SB), Y2, Y5
-	VFMADD213PS  constants<>+6112(SB), Y2, Y5
-	VFMADD213PS  constants<>+6144(SB), Y2, Y5
-	VFMADD213PS  constants<>+6176(SB), Y2, Y5
-	VFMADD213PS  constants<>+6208(SB), Y2, Y5
-	VFMADD213PS  constants<>+6240(SB), Y2, Y5
-	VFMADD213PS  constants<>+6272(SB), Y2, Y5
+	VMOVAPS      constants<>+6240(SB), Y5
+	VFMADD231PS  constants<>+6272(SB), Y2, Y5
+	VFMADD213PS  constants<>+6304(SB), Y2, Y5
+	VFMADD213PS  constants<>+6336(SB), Y2, Y5
+	VFMADD213PS  constants<>+6368(SB), Y2, Y5
+	VFMADD213PS  constants<>+6400(SB), Y2, Y5
+	VFMADD213PS  constants<>+6432(SB), Y2, Y5
+	VFMADD213PS  constants<>+6464(SB), Y2, Y5
+	VFMADD213PS  constants<>+6496(SB), Y2, Y5
 	VFMADD231PS  Y5, Y1, Y3
 	VADDPS       Y4, Y3, Y1
 	VMAXPS       Y0, Y1, Y0
@@ -7484,44 +7434,44 @@ tail:
 	VORPS        constants<>+96(SB), Y1, Y2
 	VMOVAPS      constants<>+416(SB), Y3
 	VMAXPS       Y2, Y3, Y2
-	VMOVAPS      constants<>+4736(SB), Y3
-	VFMADD231PS  constants<>+864(SB), Y2, Y3
-	VSUBPS       constants<>+4736(SB), Y3, Y4
-	VFNMADD231PS constants<>+896(SB), Y4, Y2
-	VFNMADD231PS constants<>+928(SB), Y4, Y2
+	VMOVAPS      constants<>+4960(SB), Y3
+	VFMADD231PS  constants<>+800(SB), Y2, Y3
+	VSUBPS       constants<>+4960(SB), Y3, Y4
+	VFNMADD231PS constants<>+1120(SB), Y4, Y2
+	VFNMADD231PS constants<>+1152(SB), Y4, Y2
 	VMULPS       Y2, Y2, Y4
-	VMOVAPS      constants<>+960(SB), Y5
-	VFMADD231PS  constants<>+992(SB), Y2, Y5
-	VFMADD213PS  constants<>+1024(SB), Y2, Y5
-	VFMADD213PS  constants<>+1056(SB), Y2, Y5
-	VFMADD213PS  constants<>+1088(SB), Y2, Y5
+	VMOVAPS      constants<>+1184(SB), Y5
+	VFMADD231PS  constants<>+1216(SB), Y2, Y5
+	VFMADD213PS  constants<>+1248(SB), Y2, Y5
+	VFMADD213PS  constants<>+1280(SB), Y2, Y5
+	VFMADD213PS  constants<>+1312(SB), Y2, Y5
 	VFMADD231PS  Y5, Y4, Y2
 	VPSLLD       $0x17, Y3, Y3
 	VMULPS       Y2, Y3, Y2
 	VADDPS       Y2, Y3, Y4
 	VSUBPS       Y3, Y4, Y3
 	VSUBPS       Y3, Y2, Y2
-	VMULPS       constants<>+4448(SB), Y4, Y3
+	VMULPS       constants<>+4672(SB), Y4, Y3
 	VXORPS       X4, X4, X4
 	VMAXPS       Y1, Y4, Y1
-	VMINPS       constants<>+4416(SB), Y1, Y4
+	VMINPS       constants<>+4640(SB), Y1, Y4
 	VADDPS       Y4, Y3, Y5
 	VSUBPS       Y3, Y5, Y6
 	VSUBPS       Y6, Y4, Y4
-	VMULPS       constants<>+4448(SB), Y2, Y2
+	VMULPS       constants<>+4672(SB), Y2, Y2
 	VMOVAPS      constants<>+128(SB), Y6
-	VFMADD231PS  constants<>+2688(SB), Y3, Y6
+	VFMADD231PS  constants<>+2912(SB), Y3, Y6
 	VFMADD231PS  Y6, Y2, Y4
 	VMULPS       Y3, Y3, Y2
-	VMOVAPS      constants<>+6016(SB), Y6
-	VFMADD231PS  constants<>+6048(SB), Y3, Y6
-	VFMADD213PS  constants<>+6080(SB), Y3, Y6
-	VFMADD213PS  constants<>+6112(SB), Y3, Y6
-	VFMADD213PS  constants<>+6144(SB), Y3, Y6
-	VFMADD213PS  constants<>+6176(SB), Y3, Y6
-	VFMADD213PS  constants<>+6208(SB), Y3, Y6
-	VFMADD213PS  constants<>+6240(SB), Y3, Y6
-	VFMADD213PS  constants<>+6272(SB), Y3, Y6
+	VMOVAPS      constants<>+6240(SB), Y6
+	VFMADD231PS  constants<>+6272(SB), Y3, Y6
+	VFMADD213PS  constants<>+6304(SB), Y3, Y6
+	VFMADD213PS  constants<>+6336(SB), Y3, Y6
+	VFMADD213PS  constants<>+6368(SB), Y3, Y6
+	VFMADD213PS  constants<>+6400(SB), Y3, Y6
+	VFMADD213PS  constants<>+6432(SB), Y3, Y6
+	VFMADD213PS  constants<>+6464(SB), Y3, Y6
+	VFMADD213PS  constants<>+6496(SB), Y3, Y6
 	VFMADD231PS  Y6, Y2, Y4
 	VADDPS       Y5, Y4, Y2
 	VMAXPS       Y1, Y2, Y1
@@ -7542,7 +7492,7 @@ TEXT ·eluAVX2(SB), NOSPLIT, $0-28
 	LEAQ         -16(CX), R8
 	CMPQ         AX, R8
 	JGT          single
-	VMOVAPS      constants<>+800(SB), Y14
+	VMOVAPS      constants<>+1056(SB), Y14
 	VMOVAPS      constants<>+448(SB), Y13
 	VXORPS       X12, X12, X12
 	PCALIGN      $0x20
@@ -7554,28 +7504,28 @@ mainLoop:
 	VCMPPS       $0x01, Y1, Y12, Y3
 	VMAXPS       Y0, Y14, Y4
 	VMAXPS       Y1, Y14, Y5
-	VMOVAPS      constants<>+864(SB), Y6
+	VMOVAPS      constants<>+800(SB), Y6
 	VFMADD213PS  Y13, Y4, Y6
-	VMOVAPS      constants<>+864(SB), Y7
+	VMOVAPS      constants<>+800(SB), Y7
 	VFMADD213PS  Y13, Y5, Y7
 	VSUBPS       Y13, Y6, Y8
 	VSUBPS       Y13, Y7, Y9
-	VFNMADD231PS constants<>+896(SB), Y8, Y4
-	VFNMADD231PS constants<>+896(SB), Y9, Y5
-	VFNMADD231PS constants<>+928(SB), Y8, Y4
-	VFNMADD231PS constants<>+928(SB), Y9, Y5
+	VFNMADD231PS constants<>+1120(SB), Y8, Y4
+	VFNMADD231PS constants<>+1120(SB), Y9, Y5
+	VFNMADD231PS constants<>+1152(SB), Y8, Y4
+	VFNMADD231PS constants<>+1152(SB), Y9, Y5
 	VMULPS       Y4, Y4, Y8
 	VMULPS       Y5, Y5, Y9
-	VMOVAPS      constants<>+960(SB), Y10
-	VFMADD231PS  constants<>+992(SB), Y4, Y10
-	VMOVAPS      constants<>+960(SB), Y11
-	VFMADD231PS  constants<>+992(SB), Y5, Y11
-	VFMADD213PS  constants<>+1024(SB), Y4, Y10
-	VFMADD213PS  constants<>+1024(SB), Y5, Y11
-	VFMADD213PS  constants<>+1056(SB), Y4, Y10
-	VFMADD213PS  constants<>+1056(SB), Y5, Y11
-	VFMADD213PS  constants<>+1088(SB), Y4, Y10
-	VFMADD213PS  constants<>+1088(SB), Y5, Y11
+	VMOVAPS      constants<>+1184(SB), Y10
+	VFMADD231PS  constants<>+1216(SB), Y4, Y10
+	VMOVAPS      constants<>+1184(SB), Y11
+	VFMADD231PS  constants<>+1216(SB), Y5, Y11
+	VFMADD213PS  constants<>+1248(SB), Y4, Y10
+	VFMADD213PS  constants<>+1248(SB), Y5, Y11
+	VFMADD213PS  constants<>+1280(SB), Y4, Y10
+	VFMADD213PS  constants<>+1280(SB), Y5, Y11
+	VFMADD213PS  constants<>+1312(SB), Y4, Y10
+	VFMADD213PS  constants<>+1312(SB), Y5, Y11
 	VFMADD231PS  Y10, Y8, Y4
 	VFMADD231PS  Y11, Y9, Y5
 	VPSLLD       $0x17, Y6, Y6
@@ -7603,19 +7553,19 @@ single:
 singleLoop:
 	VMOVUPS      (SI)(AX*4), Y0
 	VCMPPS       $0x0e, constants<>+160(SB), Y0, Y1
-	VMOVAPS      constants<>+800(SB), Y2
+	VMOVAPS      constants<>+1056(SB), Y2
 	VMAXPS       Y0, Y2, Y2
 	VMOVAPS      constants<>+448(SB), Y3
-	VFMADD231PS  constants<>+864(SB), Y2, Y3
+	VFMADD231PS  constants<>+800(SB), Y2, Y3
 	VSUBPS       constants<>+448(SB), Y3, Y4
-	VFNMADD231PS constants<>+896(SB), Y4, Y2
-	VFNMADD231PS constants<>+928(SB), Y4, Y2
+	VFNMADD231PS constants<>+1120(SB), Y4, Y2
+	VFNMADD231PS constants<>+1152(SB), Y4, Y2
 	VMULPS       Y2, Y2, Y4
-	VMOVAPS      constants<>+960(SB), Y5
-	VFMADD231PS  constants<>+992(SB), Y2, Y5
-	VFMADD213PS  constants<>+1024(SB), Y2, Y5
-	VFMADD213PS  constants<>+1056(SB), Y2, Y5
-	VFMADD213PS  constants<>+1088(SB), Y2, Y5
+	VMOVAPS      constants<>+1184(SB), Y5
+	VFMADD231PS  constants<>+1216(SB), Y2, Y5
+	VFMADD213PS  constants<>+1248(SB), Y2, Y5
+	VFMADD213PS  constants<>+1280(SB), Y2, Y5
+	VFMADD213PS  constants<>+1312(SB), Y2, Y5
 	VFMADD231PS  Y5, Y4, Y2
 	VPSLLD       $0x17, Y3, Y3
 	VSUBPS       constants<>+128(SB), Y3, Y4
@@ -7638,19 +7588,19 @@ tail:
 	VMOVUPS      (R10), Y0
 	VMASKMOVPS   (SI)(AX*4), Y0, Y1
 	VCMPPS       $0x0e, constants<>+160(SB), Y1, Y2
-	VMOVAPS      constants<>+800(SB), Y3
+	VMOVAPS      constants<>+1056(SB), Y3
 	VMAXPS       Y1, Y3, Y3
 	VMOVAPS      constants<>+448(SB), Y4
-	VFMADD231PS  constants<>+864(SB), Y3, Y4
+	VFMADD231PS  constants<>+800(SB), Y3, Y4
 	VSUBPS       constants<>+448(SB), Y4, Y5
-	VFNMADD231PS constants<>+896(SB), Y5, Y3
-	VFNMADD231PS constants<>+928(SB), Y5, Y3
+	VFNMADD231PS constants<>+1120(SB), Y5, Y3
+	VFNMADD231PS constants<>+1152(SB), Y5, Y3
 	VMULPS       Y3, Y3, Y5
-	VMOVAPS      constants<>+960(SB), Y6
-	VFMADD231PS  constants<>+992(SB), Y3, Y6
-	VFMADD213PS  constants<>+1024(SB), Y3, Y6
-	VFMADD213PS  constants<>+1056(SB), Y3, Y6
-	VFMADD213PS  constants<>+1088(SB), Y3, Y6
+	VMOVAPS      constants<>+1184(SB), Y6
+	VFMADD231PS  constants<>+1216(SB), Y3, Y6
+	VFMADD213PS  constants<>+1248(SB), Y3, Y6
+	VFMADD213PS  constants<>+1280(SB), Y3, Y6
+	VFMADD213PS  constants<>+1312(SB), Y3, Y6
 	VFMADD231PS  Y6, Y5, Y3
 	VPSLLD       $0x17, Y4, Y4
 	VSUBPS       constants<>+128(SB), Y4, Y5
@@ -7673,12 +7623,12 @@ TEXT ·seluAVX2(SB), NOSPLIT, $0-24
 	LEAQ    -16(CX), R8
 	CMPQ    AX, R8
 	JGT     single
-	VMOVAPS constants<>+800(SB), Y15
+	VMOVAPS constants<>+1056(SB), Y15
 	VMOVAPS constants<>+448(SB), Y14
-	VMOVAPS constants<>+864(SB), Y13
-	VMOVAPS constants<>+896(SB), Y12
-	VMOVAPS constants<>+928(SB), Y11
-	VMOVAPS constants<>+992(SB), Y10
+	VMOVAPS constants<>+800(SB), Y13
+	VMOVAPS constants<>+1120(SB), Y12
+	VMOVAPS constants<>+1152(SB), Y11
+	VMOVAPS constants<>+1216(SB), Y10
 	PCALIGN $0x20
 
 mainLoop:
@@ -7698,16 +7648,16 @@ mainLoop:
 	VFNMADD231PS Y11, Y7, Y3
 	VMULPS       Y2, Y2, Y6
 	VMULPS       Y3, Y3, Y7
-	VMOVAPS      constants<>+960(SB), Y8
+	VMOVAPS      constants<>+1184(SB), Y8
 	VFMADD231PS  Y2, Y10, Y8
-	VMOVAPS      constants<>+960(SB), Y9
+	VMOVAPS      constants<>+1184(SB), Y9
 	VFMADD231PS  Y3, Y10, Y9
-	VFMADD213PS  constants<>+1024(SB), Y2, Y8
-	VFMADD213PS  constants<>+1024(SB), Y3, Y9
-	VFMADD213PS  constants<>+1056(SB), Y2, Y8
-	VFMADD213PS  constants<>+1056(SB), Y3, Y9
-	VFMADD213PS  constants<>+1088(SB), Y2, Y8
-	VFMADD213PS  constants<>+1088(SB), Y3, Y9
+	VFMADD213PS  constants<>+1248(SB), Y2, Y8
+	VFMADD213PS  constants<>+1248(SB), Y3, Y9
+	VFMADD213PS  constants<>+1280(SB), Y2, Y8
+	VFMADD213PS  constants<>+1280(SB), Y3, Y9
+	VFMADD213PS  constants<>+1312(SB), Y2, Y8
+	VFMADD213PS  constants<>+1312(SB), Y3, Y9
 	VFMADD231PS  Y8, Y6, Y2
 	VFMADD231PS  Y9, Y7, Y3
 	VPSLLD       $0x17, Y4, Y4
@@ -7716,12 +7666,12 @@ mainLoop:
 	VSUBPS       constants<>+128(SB), Y5, Y7
 	VFMADD231PS  Y2, Y4, Y6
 	VFMADD231PS  Y3, Y5, Y7
-	VMULPS       constants<>+6304(SB), Y6, Y2
-	VMULPS       constants<>+6304(SB), Y7, Y3
+	VMULPS       constants<>+6528(SB), Y6, Y2
+	VMULPS       constants<>+6528(SB), Y7, Y3
 	VCMPPS       $0x0e, constants<>+160(SB), Y0, Y4
 	VCMPPS       $0x0e, constants<>+160(SB), Y1, Y5
-	VMULPS       constants<>+6336(SB), Y0, Y0
-	VMULPS       constants<>+6336(SB), Y1, Y1
+	VMULPS       constants<>+6560(SB), Y0, Y0
+	VMULPS       constants<>+6560(SB), Y1, Y1
 	VBLENDVPS    Y4, Y0, Y2, Y0
 	VBLENDVPS    Y5, Y1, Y3, Y1
 	VMOVUPS      Y0, (DI)(AX*4)
@@ -7738,26 +7688,26 @@ single:
 
 singleLoop:
 	VMOVUPS      (SI)(AX*4), Y0
-	VMOVAPS      constants<>+800(SB), Y1
+	VMOVAPS      constants<>+1056(SB), Y1
 	VMAXPS       Y0, Y1, Y1
 	VMOVAPS      constants<>+448(SB), Y2
-	VFMADD231PS  constants<>+864(SB), Y1, Y2
+	VFMADD231PS  constants<>+800(SB), Y1, Y2
 	VSUBPS       constants<>+448(SB), Y2, Y3
-	VFNMADD231PS constants<>+896(SB), Y3, Y1
-	VFNMADD231PS constants<>+928(SB), Y3, Y1
+	VFNMADD231PS constants<>+1120(SB), Y3, Y1
+	VFNMADD231PS constants<>+1152(SB), Y3, Y1
 	VMULPS       Y1, Y1, Y3
-	VMOVAPS      constants<>+960(SB), Y4
-	VFMADD231PS  constants<>+992(SB), Y1, Y4
-	VFMADD213PS  constants<>+1024(SB), Y1, Y4
-	VFMADD213PS  constants<>+1056(SB), Y1, Y4
-	VFMADD213PS  constants<>+1088(SB), Y1, Y4
+	VMOVAPS      constants<>+1184(SB), Y4
+	VFMADD231PS  constants<>+1216(SB), Y1, Y4
+	VFMADD213PS  constants<>+1248(SB), Y1, Y4
+	VFMADD213PS  constants<>+1280(SB), Y1, Y4
+	VFMADD213PS  constants<>+1312(SB), Y1, Y4
 	VFMADD231PS  Y4, Y3, Y1
 	VPSLLD       $0x17, Y2, Y2
 	VSUBPS       constants<>+128(SB), Y2, Y3
 	VFMADD231PS  Y1, Y2, Y3
-	VMULPS       constants<>+6304(SB), Y3, Y1
+	VMULPS       constants<>+6528(SB), Y3, Y1
 	VCMPPS       $0x0e, constants<>+160(SB), Y0, Y2
-	VMULPS       constants<>+6336(SB), Y0, Y0
+	VMULPS       constants<>+6560(SB), Y0, Y0
 	VBLENDVPS    Y2, Y0, Y1, Y0
 	VMOVUPS      Y0, (DI)(AX*4)
 	ADDQ         $0x08, AX
@@ -7774,26 +7724,26 @@ tail:
 	LEAQ         (R10)(R9*4), R10
 	VMOVUPS      (R10), Y0
 	VMASKMOVPS   (SI)(AX*4), Y0, Y1
-	VMOVAPS      constants<>+800(SB), Y2
+	VMOVAPS      constants<>+1056(SB), Y2
 	VMAXPS       Y1, Y2, Y2
 	VMOVAPS      constants<>+448(SB), Y3
-	VFMADD231PS  constants<>+864(SB), Y2, Y3
+	VFMADD231PS  constants<>+800(SB), Y2, Y3
 	VSUBPS       constants<>+448(SB), Y3, Y4
-	VFNMADD231PS constants<>+896(SB), Y4, Y2
-	VFNMADD231PS constants<>+928(SB), Y4, Y2
+	VFNMADD231PS constants<>+1120(SB), Y4, Y2
+	VFNMADD231PS constants<>+1152(SB), Y4, Y2
 	VMULPS       Y2, Y2, Y4
-	VMOVAPS      constants<>+960(SB), Y5
-	VFMADD231PS  constants<>+992(SB), Y2, Y5
-	VFMADD213PS  constants<>+1024(SB), Y2, Y5
-	VFMADD213PS  constants<>+1056(SB), Y2, Y5
-	VFMADD213PS  constants<>+1088(SB), Y2, Y5
+	VMOVAPS      constants<>+1184(SB), Y5
+	VFMADD231PS  constants<>+1216(SB), Y2, Y5
+	VFMADD213PS  constants<>+1248(SB), Y2, Y5
+	VFMADD213PS  constants<>+1280(SB), Y2, Y5
+	VFMADD213PS  constants<>+1312(SB), Y2, Y5
 	VFMADD231PS  Y5, Y4, Y2
 	VPSLLD       $0x17, Y3, Y3
 	VSUBPS       constants<>+128(SB), Y3, Y4
 	VFMADD231PS  Y2, Y3, Y4
-	VMULPS       constants<>+6304(SB), Y4, Y2
+	VMULPS       constants<>+6528(SB), Y4, Y2
 	VCMPPS       $0x0e, constants<>+160(SB), Y1, Y3
-	VMULPS       constants<>+6336(SB), Y1, Y1
+	VMULPS       constants<>+6560(SB), Y1, Y1
 	VBLENDVPS    Y3, Y1, Y2, Y1
 	VMASKMOVPS   Y1, Y0, (DI)(AX*4)
 
@@ -7813,10 +7763,10 @@ TEXT ·powAVX2(SB), NOSPLIT, $0-40
 	CMPQ    AX, R8
 	JGT     tail
 	VMOVAPS constants<>+128(SB), Y15
-	VMOVAPS constants<>+6368(SB), Y14
-	VMOVAPS constants<>+6400(SB), Y13
+	VMOVAPS constants<>+6592(SB), Y14
+	VMOVAPS constants<>+6624(SB), Y13
 	VMOVAPS constants<>+96(SB), Y12
-	VMOVAPS constants<>+6432(SB), Y11
+	VMOVAPS constants<>+6656(SB), Y11
 	PCALIGN $0x20
 
 mainLoop:
@@ -7825,17 +7775,17 @@ mainLoop:
 	VMOVUPS      (DX)(AX*4), Y2
 	VCMPPS       $0x0e, constants<>+160(SB), Y2, Y3
 	VANDPS       Y3, Y1, Y1
-	VPADDD       constants<>+1184(SB), Y0, Y3
-	VPCMPGTD     constants<>+1216(SB), Y3, Y3
+	VPADDD       constants<>+1408(SB), Y0, Y3
+	VPCMPGTD     constants<>+1440(SB), Y3, Y3
 	VXORPS       constants<>+224(SB), Y1, Y4
 	VANDPS       Y4, Y3, Y3
 	VANDPS       constants<>+64(SB), Y2, Y4
-	VPCMPGTD     constants<>+6464(SB), Y4, Y4
+	VPCMPGTD     constants<>+6688(SB), Y4, Y4
 	VORPS        Y4, Y3, Y3
 	VMOVMSKPS    Y3, R9
 	TESTL        R9, R9
 	JNE          mainStop
-	VPSUBD       constants<>+1248(SB), Y0, Y3
+	VPSUBD       constants<>+1472(SB), Y0, Y3
 	VPSRAD       $0x17, Y3, Y3
 	VPSLLD       $0x17, Y3, Y4
 	VPSUBD       Y4, Y0, Y0
@@ -7857,12 +7807,12 @@ mainLoop:
 	VXORPS       Y12, Y6, Y8
 	VFMADD231PS  Y11, Y4, Y8
 	VMULPS       Y4, Y4, Y9
-	VMOVAPS      constants<>+6496(SB), Y10
-	VFMADD231PS  constants<>+6528(SB), Y4, Y10
-	VFMADD213PS  constants<>+6560(SB), Y4, Y10
+	VMOVAPS      constants<>+6720(SB), Y10
+	VFMADD231PS  constants<>+6752(SB), Y4, Y10
+	VFMADD213PS  constants<>+6784(SB), Y4, Y10
 	VMULPS       Y10, Y9, Y9
 	VFMADD231PS  Y11, Y5, Y8
-	VFMADD231PS  constants<>+6592(SB), Y4, Y8
+	VFMADD231PS  constants<>+6816(SB), Y4, Y8
 	VADDPS       Y9, Y8, Y4
 	VMULPS       Y6, Y7, Y5
 	VXORPS       Y12, Y5, Y8
@@ -7874,11 +7824,11 @@ mainLoop:
 	VSUBPS       Y6, Y5, Y5
 	VADDPS       Y8, Y0, Y0
 	VADDPS       Y0, Y5, Y0
-	VMULPS       constants<>+3840(SB), Y4, Y5
+	VMULPS       constants<>+4064(SB), Y4, Y5
 	VXORPS       Y12, Y5, Y6
-	VFMADD231PS  constants<>+3840(SB), Y4, Y6
-	VFMADD231PS  constants<>+6624(SB), Y4, Y6
-	VFMADD231PS  constants<>+3840(SB), Y0, Y6
+	VFMADD231PS  constants<>+4064(SB), Y4, Y6
+	VFMADD231PS  constants<>+6848(SB), Y4, Y6
+	VFMADD231PS  constants<>+4064(SB), Y0, Y6
 	VCVTDQ2PS    Y3, Y0
 	VADDPS       Y5, Y0, Y3
 	VSUBPS       Y0, Y3, Y0
@@ -7890,17 +7840,17 @@ mainLoop:
 	VFMADD231PS  Y0, Y2, Y5
 	VMINPS       Y4, Y14, Y0
 	VMAXPS       Y0, Y13, Y0
-	VADDPS       constants<>+6656(SB), Y0, Y2
-	VSUBPS       constants<>+6656(SB), Y2, Y3
+	VADDPS       constants<>+6880(SB), Y0, Y2
+	VSUBPS       constants<>+6880(SB), Y2, Y3
 	VSUBPS       Y3, Y0, Y0
 	VADDPS       Y5, Y0, Y0
 	VMULPS       Y0, Y0, Y3
-	VMOVAPS      constants<>+6688(SB), Y4
-	VFMADD231PS  constants<>+6720(SB), Y0, Y4
-	VFMADD213PS  constants<>+6752(SB), Y0, Y4
-	VFMADD213PS  constants<>+6784(SB), Y0, Y4
-	VFMADD213PS  constants<>+6816(SB), Y0, Y4
-	VMULPS       constants<>+6848(SB), Y0, Y0
+	VMOVAPS      constants<>+6912(SB), Y4
+	VFMADD231PS  constants<>+6944(SB), Y0, Y4
+	VFMADD213PS  constants<>+6976(SB), Y0, Y4
+	VFMADD213PS  constants<>+7008(SB), Y0, Y4
+	VFMADD213PS  constants<>+7040(SB), Y0, Y4
+	VMULPS       constants<>+832(SB), Y0, Y0
 	VFMADD231PS  Y4, Y3, Y0
 	VPSRLD       $0x01, Y2, Y3
 	VPSLLD       $0x17, Y3, Y4
@@ -7929,18 +7879,18 @@ tail:
 	VMASKMOVPS   (DX)(AX*4), Y0, Y3
 	VCMPPS       $0x0e, constants<>+160(SB), Y3, Y4
 	VANDPS       Y4, Y2, Y2
-	VPADDD       constants<>+1184(SB), Y1, Y4
-	VPCMPGTD     constants<>+1216(SB), Y4, Y4
+	VPADDD       constants<>+1408(SB), Y1, Y4
+	VPCMPGTD     constants<>+1440(SB), Y4, Y4
 	VXORPS       constants<>+224(SB), Y2, Y5
 	VANDPS       Y5, Y4, Y4
 	VANDPS       constants<>+64(SB), Y3, Y5
-	VPCMPGTD     constants<>+6464(SB), Y5, Y5
+	VPCMPGTD     constants<>+6688(SB), Y5, Y5
 	VORPS        Y5, Y4, Y4
 	VANDPS       Y0, Y4, Y4
 	VMOVMSKPS    Y4, R9
 	TESTL        R9, R9
 	JNE          tailStop
-	VPSUBD       constants<>+1248(SB), Y1, Y4
+	VPSUBD       constants<>+1472(SB), Y1, Y4
 	VPSRAD       $0x17, Y4, Y4
 	VPSLLD       $0x17, Y4, Y5
 	VPSUBD       Y5, Y1, Y1
@@ -7959,16 +7909,16 @@ tail:
 	VFMADD231PS  Y8, Y8, Y6
 	VADDPS       Y8, Y8, Y7
 	VFMADD231PS  Y1, Y7, Y6
-	VMULPS       constants<>+6432(SB), Y5, Y7
+	VMULPS       constants<>+6656(SB), Y5, Y7
 	VXORPS       constants<>+96(SB), Y7, Y9
-	VFMADD231PS  constants<>+6432(SB), Y5, Y9
+	VFMADD231PS  constants<>+6656(SB), Y5, Y9
 	VMULPS       Y5, Y5, Y10
-	VMOVAPS      constants<>+6496(SB), Y11
-	VFMADD231PS  constants<>+6528(SB), Y5, Y11
-	VFMADD213PS  constants<>+6560(SB), Y5, Y11
+	VMOVAPS      constants<>+6720(SB), Y11
+	VFMADD231PS  constants<>+6752(SB), Y5, Y11
+	VFMADD213PS  constants<>+6784(SB), Y5, Y11
 	VMULPS       Y11, Y10, Y10
-	VFMADD231PS  constants<>+6432(SB), Y6, Y9
-	VFMADD231PS  constants<>+6592(SB), Y5, Y9
+	VFMADD231PS  constants<>+6656(SB), Y6, Y9
+	VFMADD231PS  constants<>+6816(SB), Y5, Y9
 	VADDPS       Y10, Y9, Y5
 	VMULPS       Y7, Y8, Y6
 	VXORPS       constants<>+96(SB), Y6, Y9
@@ -7980,11 +7930,11 @@ tail:
 	VSUBPS       Y7, Y6, Y6
 	VADDPS       Y9, Y1, Y1
 	VADDPS       Y1, Y6, Y1
-	VMULPS       constants<>+3840(SB), Y5, Y6
+	VMULPS       constants<>+4064(SB), Y5, Y6
 	VXORPS       constants<>+96(SB), Y6, Y7
-	VFMADD231PS  constants<>+3840(SB), Y5, Y7
-	VFMADD231PS  constants<>+6624(SB), Y5, Y7
-	VFMADD231PS  constants<>+3840(SB), Y1, Y7
+	VFMADD231PS  constants<>+4064(SB), Y5, Y7
+	VFMADD231PS  constants<>+6848(SB), Y5, Y7
+	VFMADD231PS  constants<>+4064(SB), Y1, Y7
 	VCVTDQ2PS    Y4, Y1
 	VADDPS       Y6, Y1, Y4
 	VSUBPS       Y1, Y4, Y1
@@ -7994,21 +7944,21 @@ tail:
 	VXORPS       constants<>+96(SB), Y5, Y6
 	VFMADD231PS  Y4, Y3, Y6
 	VFMADD231PS  Y1, Y3, Y6
-	VMOVAPS      constants<>+6368(SB), Y1
+	VMOVAPS      constants<>+6592(SB), Y1
 	VMINPS       Y5, Y1, Y1
-	VMOVAPS      constants<>+6400(SB), Y3
+	VMOVAPS      constants<>+6624(SB), Y3
 	VMAXPS       Y1, Y3, Y1
-	VADDPS       constants<>+6656(SB), Y1, Y3
-	VSUBPS       constants<>+6656(SB), Y3, Y4
+	VADDPS       constants<>+6880(SB), Y1, Y3
+	VSUBPS       constants<>+6880(SB), Y3, Y4
 	VSUBPS       Y4, Y1, Y1
 	VADDPS       Y6, Y1, Y1
 	VMULPS       Y1, Y1, Y4
-	VMOVAPS      constants<>+6688(SB), Y5
-	VFMADD231PS  constants<>+6720(SB), Y1, Y5
-	VFMADD213PS  constants<>+6752(SB), Y1, Y5
-	VFMADD213PS  constants<>+6784(SB), Y1, Y5
-	VFMADD213PS  constants<>+6816(SB), Y1, Y5
-	VMULPS       constants<>+6848(SB), Y1, Y1
+	VMOVAPS      constants<>+6912(SB), Y5
+	VFMADD231PS  constants<>+6944(SB), Y1, Y5
+	VFMADD213PS  constants<>+6976(SB), Y1, Y5
+	VFMADD213PS  constants<>+7008(SB), Y1, Y5
+	VFMADD213PS  constants<>+7040(SB), Y1, Y5
+	VMULPS       constants<>+832(SB), Y1, Y1
 	VFMADD231PS  Y5, Y4, Y1
 	VPSRLD       $0x01, Y3, Y4
 	VPSLLD       $0x17, Y4, Y5
@@ -8042,28 +7992,28 @@ TEXT ·powScalarAVX2(SB), NOSPLIT, $0-40
 	VBROADCASTSS e+24(FP), Y15
 	VCMPPS       $0x0e, constants<>+160(SB), Y15, Y14
 	VANDPS       constants<>+64(SB), Y15, Y0
-	VPCMPGTD     constants<>+6464(SB), Y0, Y13
+	VPCMPGTD     constants<>+6688(SB), Y0, Y13
 	LEAQ         -8(CX), R8
 	CMPQ         AX, R8
 	JGT          tail
 	VMOVAPS      constants<>+128(SB), Y12
-	VMOVAPS      constants<>+6368(SB), Y11
-	VMOVAPS      constants<>+6400(SB), Y10
+	VMOVAPS      constants<>+6592(SB), Y11
+	VMOVAPS      constants<>+6624(SB), Y10
 	PCALIGN      $0x20
 
 mainLoop:
 	VMOVUPS      (SI)(AX*4), Y0
 	VPCMPEQD     constants<>+160(SB), Y0, Y1
 	VANDPS       Y14, Y1, Y1
-	VPADDD       constants<>+1184(SB), Y0, Y2
-	VPCMPGTD     constants<>+1216(SB), Y2, Y2
+	VPADDD       constants<>+1408(SB), Y0, Y2
+	VPCMPGTD     constants<>+1440(SB), Y2, Y2
 	VXORPS       constants<>+224(SB), Y1, Y3
 	VANDPS       Y3, Y2, Y2
 	VORPS        Y13, Y2, Y2
 	VMOVMSKPS    Y2, R9
 	TESTL        R9, R9
 	JNE          mainStop
-	VPSUBD       constants<>+1248(SB), Y0, Y2
+	VPSUBD       constants<>+1472(SB), Y0, Y2
 	VPSRAD       $0x17, Y2, Y2
 	VPSLLD       $0x17, Y2, Y3
 	VPSUBD       Y3, Y0, Y0
@@ -8081,16 +8031,16 @@ mainLoop:
 	VFMADD231PS  Y6, Y6, Y4
 	VADDPS       Y6, Y6, Y5
 	VFMADD231PS  Y0, Y5, Y4
-	VMULPS       constants<>+6432(SB), Y3, Y5
+	VMULPS       constants<>+6656(SB), Y3, Y5
 	VXORPS       constants<>+96(SB), Y5, Y7
-	VFMADD231PS  constants<>+6432(SB), Y3, Y7
+	VFMADD231PS  constants<>+6656(SB), Y3, Y7
 	VMULPS       Y3, Y3, Y8
-	VMOVAPS      constants<>+6496(SB), Y9
-	VFMADD231PS  constants<>+6528(SB), Y3, Y9
-	VFMADD213PS  constants<>+6560(SB), Y3, Y9
+	VMOVAPS      constants<>+6720(SB), Y9
+	VFMADD231PS  constants<>+6752(SB), Y3, Y9
+	VFMADD213PS  constants<>+6784(SB), Y3, Y9
 	VMULPS       Y9, Y8, Y8
-	VFMADD231PS  constants<>+6432(SB), Y4, Y7
-	VFMADD231PS  constants<>+6592(SB), Y3, Y7
+	VFMADD231PS  constants<>+6656(SB), Y4, Y7
+	VFMADD231PS  constants<>+6816(SB), Y3, Y7
 	VADDPS       Y8, Y7, Y3
 	VMULPS       Y5, Y6, Y4
 	VXORPS       constants<>+96(SB), Y4, Y7
@@ -8102,11 +8052,11 @@ mainLoop:
 	VSUBPS       Y5, Y4, Y4
 	VADDPS       Y7, Y0, Y0
 	VADDPS       Y0, Y4, Y0
-	VMULPS       constants<>+3840(SB), Y3, Y4
+	VMULPS       constants<>+4064(SB), Y3, Y4
 	VXORPS       constants<>+96(SB), Y4, Y5
-	VFMADD231PS  constants<>+3840(SB), Y3, Y5
-	VFMADD231PS  constants<>+6624(SB), Y3, Y5
-	VFMADD231PS  constants<>+3840(SB), Y0, Y5
+	VFMADD231PS  constants<>+4064(SB), Y3, Y5
+	VFMADD231PS  constants<>+6848(SB), Y3, Y5
+	VFMADD231PS  constants<>+4064(SB), Y0, Y5
 	VCVTDQ2PS    Y2, Y0
 	VADDPS       Y4, Y0, Y2
 	VSUBPS       Y0, Y2, Y0
@@ -8118,17 +8068,17 @@ mainLoop:
 	VFMADD231PS  Y0, Y15, Y4
 	VMINPS       Y3, Y11, Y0
 	VMAXPS       Y0, Y10, Y0
-	VADDPS       constants<>+6656(SB), Y0, Y2
-	VSUBPS       constants<>+6656(SB), Y2, Y3
+	VADDPS       constants<>+6880(SB), Y0, Y2
+	VSUBPS       constants<>+6880(SB), Y2, Y3
 	VSUBPS       Y3, Y0, Y0
 	VADDPS       Y4, Y0, Y0
 	VMULPS       Y0, Y0, Y3
-	VMOVAPS      constants<>+6688(SB), Y4
-	VFMADD231PS  constants<>+6720(SB), Y0, Y4
-	VFMADD213PS  constants<>+6752(SB), Y0, Y4
-	VFMADD213PS  constants<>+6784(SB), Y0, Y4
-	VFMADD213PS  constants<>+6816(SB), Y0, Y4
-	VMULPS       constants<>+6848(SB), Y0, Y0
+	VMOVAPS      constants<>+6912(SB), Y4
+	VFMADD231PS  constants<>+6944(SB), Y0, Y4
+	VFMADD213PS  constants<>+6976(SB), Y0, Y4
+	VFMADD213PS  constants<>+7008(SB), Y0, Y4
+	VFMADD213PS  constants<>+7040(SB), Y0, Y4
+	VMULPS       constants<>+832(SB), Y0, Y0
 	VFMADD231PS  Y4, Y3, Y0
 	VPSRLD       $0x01, Y2, Y3
 	VPSLLD       $0x17, Y3, Y4
@@ -8155,8 +8105,8 @@ tail:
 	VMASKMOVPS   (SI)(AX*4), Y0, Y1
 	VPCMPEQD     constants<>+160(SB), Y1, Y2
 	VANDPS       Y14, Y2, Y2
-	VPADDD       constants<>+1184(SB), Y1, Y3
-	VPCMPGTD     constants<>+1216(SB), Y3, Y3
+	VPADDD       constants<>+1408(SB), Y1, Y3
+	VPCMPGTD     constants<>+1440(SB), Y3, Y3
 	VXORPS       constants<>+224(SB), Y2, Y4
 	VANDPS       Y4, Y3, Y3
 	VORPS        Y13, Y3, Y3
@@ -8164,7 +8114,7 @@ tail:
 	VMOVMSKPS    Y3, R9
 	TESTL        R9, R9
 	JNE          tailStop
-	VPSUBD       constants<>+1248(SB), Y1, Y3
+	VPSUBD       constants<>+1472(SB), Y1, Y3
 	VPSRAD       $0x17, Y3, Y3
 	VPSLLD       $0x17, Y3, Y4
 	VPSUBD       Y4, Y1, Y1
@@ -8183,16 +8133,16 @@ tail:
 	VFMADD231PS  Y7, Y7, Y5
 	VADDPS       Y7, Y7, Y6
 	VFMADD231PS  Y1, Y6, Y5
-	VMULPS       constants<>+6432(SB), Y4, Y6
+	VMULPS       constants<>+6656(SB), Y4, Y6
 	VXORPS       constants<>+96(SB), Y6, Y8
-	VFMADD231PS  constants<>+6432(SB), Y4, Y8
+	VFMADD231PS  constants<>+6656(SB), Y4, Y8
 	VMULPS       Y4, Y4, Y9
-	VMOVAPS      constants<>+6496(SB), Y10
-	VFMADD231PS  constants<>+6528(SB), Y4, Y10
-	VFMADD213PS  constants<>+6560(SB), Y4, Y10
+	VMOVAPS      constants<>+6720(SB), Y10
+	VFMADD231PS  constants<>+6752(SB), Y4, Y10
+	VFMADD213PS  constants<>+6784(SB), Y4, Y10
 	VMULPS       Y10, Y9, Y9
-	VFMADD231PS  constants<>+6432(SB), Y5, Y8
-	VFMADD231PS  constants<>+6592(SB), Y4, Y8
+	VFMADD231PS  constants<>+6656(SB), Y5, Y8
+	VFMADD231PS  constants<>+6816(SB), Y4, Y8
 	VADDPS       Y9, Y8, Y4
 	VMULPS       Y6, Y7, Y5
 	VXORPS       constants<>+96(SB), Y5, Y8
@@ -8204,11 +8154,11 @@ tail:
 	VSUBPS       Y6, Y5, Y5
 	VADDPS       Y8, Y1, Y1
 	VADDPS       Y1, Y5, Y1
-	VMULPS       constants<>+3840(SB), Y4, Y5
+	VMULPS       constants<>+4064(SB), Y4, Y5
 	VXORPS       constants<>+96(SB), Y5, Y6
-	VFMADD231PS  constants<>+3840(SB), Y4, Y6
-	VFMADD231PS  constants<>+6624(SB), Y4, Y6
-	VFMADD231PS  constants<>+3840(SB), Y1, Y6
+	VFMADD231PS  constants<>+4064(SB), Y4, Y6
+	VFMADD231PS  constants<>+6848(SB), Y4, Y6
+	VFMADD231PS  constants<>+4064(SB), Y1, Y6
 	VCVTDQ2PS    Y3, Y1
 	VADDPS       Y5, Y1, Y3
 	VSUBPS       Y1, Y3, Y1
@@ -8218,21 +8168,21 @@ tail:
 	VXORPS       constants<>+96(SB), Y4, Y5
 	VFMADD231PS  Y3, Y15, Y5
 	VFMADD231PS  Y1, Y15, Y5
-	VMOVAPS      constants<>+6368(SB), Y1
+	VMOVAPS      constants<>+6592(SB), Y1
 	VMINPS       Y4, Y1, Y1
-	VMOVAPS      constants<>+6400(SB), Y3
+	VMOVAPS      constants<>+6624(SB), Y3
 	VMAXPS       Y1, Y3, Y1
-	VADDPS       constants<>+6656(SB), Y1, Y3
-	VSUBPS       constants<>+6656(SB), Y3, Y4
+	VADDPS       constants<>+6880(SB), Y1, Y3
+	VSUBPS       constants<>+6880(SB), Y3, Y4
 	VSUBPS       Y4, Y1, Y1
 	VADDPS       Y5, Y1, Y1
 	VMULPS       Y1, Y1, Y4
-	VMOVAPS      constants<>+6688(SB), Y5
-	VFMADD231PS  constants<>+6720(SB), Y1, Y5
-	VFMADD213PS  constants<>+6752(SB), Y1, Y5
-	VFMADD213PS  constants<>+6784(SB), Y1, Y5
-	VFMADD213PS  constants<>+6816(SB), Y1, Y5
-	VMULPS       constants<>+6848(SB), Y1, Y1
+	VMOVAPS      constants<>+6912(SB), Y5
+	VFMADD231PS  constants<>+6944(SB), Y1, Y5
+	VFMADD213PS  constants<>+6976(SB), Y1, Y5
+	VFMADD213PS  constants<>+7008(SB), Y1, Y5
+	VFMADD213PS  constants<>+7040(SB), Y1, Y5
+	VMULPS       constants<>+832(SB), Y1, Y1
 	VFMADD231PS  Y5, Y4, Y1
 	VPSRLD       $0x01, Y3, Y4
 	VPSLLD       $0x17, Y4, Y5
@@ -8267,13 +8217,13 @@ TEXT ·fastExpAVX2(SB), NOSPLIT, $0-24
 	CMPQ    AX, R8
 	JGT     single
 	VMOVAPS constants<>+448(SB), Y15
-	VMOVAPS constants<>+6880(SB), Y14
-	VMOVAPS constants<>+6912(SB), Y13
-	VMOVAPS constants<>+864(SB), Y12
-	VMOVAPS constants<>+6944(SB), Y11
-	VMOVAPS constants<>+6976(SB), Y10
-	VMOVAPS constants<>+7008(SB), Y9
-	VMOVAPS constants<>+7040(SB), Y8
+	VMOVAPS constants<>+7072(SB), Y14
+	VMOVAPS constants<>+768(SB), Y13
+	VMOVAPS constants<>+800(SB), Y12
+	VMOVAPS constants<>+7104(SB), Y11
+	VMOVAPS constants<>+7136(SB), Y10
+	VMOVAPS constants<>+7168(SB), Y9
+	VMOVAPS constants<>+7200(SB), Y8
 	PCALIGN $0x20
 
 mainLoop:
@@ -8317,19 +8267,19 @@ single:
 
 singleLoop:
 	VMOVUPS     (SI)(AX*4), Y0
-	VMOVAPS     constants<>+6880(SB), Y1
+	VMOVAPS     constants<>+7072(SB), Y1
 	VMINPS      Y0, Y1, Y0
-	VMOVAPS     constants<>+6912(SB), Y1
+	VMOVAPS     constants<>+768(SB), Y1
 	VMAXPS      Y0, Y1, Y0
 	VMOVAPS     constants<>+448(SB), Y1
-	VFMADD231PS constants<>+864(SB), Y0, Y1
+	VFMADD231PS constants<>+800(SB), Y0, Y1
 	VMOVAPS     constants<>+448(SB), Y2
 	VSUBPS      Y1, Y2, Y2
-	VFMADD231PS constants<>+864(SB), Y0, Y2
-	VMOVAPS     constants<>+6976(SB), Y0
-	VFMADD231PS constants<>+6944(SB), Y2, Y0
-	VFMADD213PS constants<>+7008(SB), Y2, Y0
-	VFMADD213PS constants<>+7040(SB), Y2, Y0
+	VFMADD231PS constants<>+800(SB), Y0, Y2
+	VMOVAPS     constants<>+7136(SB), Y0
+	VFMADD231PS constants<>+7104(SB), Y2, Y0
+	VFMADD213PS constants<>+7168(SB), Y2, Y0
+	VFMADD213PS constants<>+7200(SB), Y2, Y0
 	VPSLLD      $0x17, Y1, Y1
 	VMULPS      Y1, Y0, Y0
 	VMOVUPS     Y0, (DI)(AX*4)
@@ -8347,19 +8297,19 @@ tail:
 	LEAQ        (R10)(R9*4), R10
 	VMOVUPS     (R10), Y0
 	VMASKMOVPS  (SI)(AX*4), Y0, Y1
-	VMOVAPS     constants<>+6880(SB), Y2
+	VMOVAPS     constants<>+7072(SB), Y2
 	VMINPS      Y1, Y2, Y1
-	VMOVAPS     constants<>+6912(SB), Y2
+	VMOVAPS     constants<>+768(SB), Y2
 	VMAXPS      Y1, Y2, Y1
 	VMOVAPS     constants<>+448(SB), Y2
-	VFMADD231PS constants<>+864(SB), Y1, Y2
+	VFMADD231PS constants<>+800(SB), Y1, Y2
 	VMOVAPS     constants<>+448(SB), Y3
 	VSUBPS      Y2, Y3, Y3
-	VFMADD231PS constants<>+864(SB), Y1, Y3
-	VMOVAPS     constants<>+6976(SB), Y1
-	VFMADD231PS constants<>+6944(SB), Y3, Y1
-	VFMADD213PS constants<>+7008(SB), Y3, Y1
-	VFMADD213PS constants<>+7040(SB), Y3, Y1
+	VFMADD231PS constants<>+800(SB), Y1, Y3
+	VMOVAPS     constants<>+7136(SB), Y1
+	VFMADD231PS constants<>+7104(SB), Y3, Y1
+	VFMADD213PS constants<>+7168(SB), Y3, Y1
+	VFMADD213PS constants<>+7200(SB), Y3, Y1
 	VPSLLD      $0x17, Y2, Y2
 	VMULPS      Y2, Y1, Y1
 	VMASKMOVPS  Y1, Y0, (DI)(AX*4)
@@ -8378,14 +8328,14 @@ TEXT ·fastTanhAVX2(SB), NOSPLIT, $0-24
 	LEAQ    -16(CX), R8
 	CMPQ    AX, R8
 	JGT     single
-	VMOVAPS constants<>+7072(SB), Y15
-	VMOVAPS constants<>+7104(SB), Y14
-	VMOVAPS constants<>+7136(SB), Y13
-	VMOVAPS constants<>+7168(SB), Y12
-	VMOVAPS constants<>+7200(SB), Y11
-	VMOVAPS constants<>+7232(SB), Y10
-	VMOVAPS constants<>+7264(SB), Y9
-	VMOVAPS constants<>+7296(SB), Y8
+	VMOVAPS constants<>+7232(SB), Y15
+	VMOVAPS constants<>+7264(SB), Y14
+	VMOVAPS constants<>+7296(SB), Y13
+	VMOVAPS constants<>+7328(SB), Y12
+	VMOVAPS constants<>+7360(SB), Y11
+	VMOVAPS constants<>+7392(SB), Y10
+	VMOVAPS constants<>+7424(SB), Y9
+	VMOVAPS constants<>+7456(SB), Y8
 	VMOVAPS constants<>+128(SB), Y7
 	PCALIGN $0x20
 
@@ -8430,18 +8380,18 @@ single:
 
 singleLoop:
 	VMOVUPS     (SI)(AX*4), Y0
-	VMOVAPS     constants<>+7072(SB), Y1
+	VMOVAPS     constants<>+7232(SB), Y1
 	VMINPS      Y0, Y1, Y0
-	VMOVAPS     constants<>+7104(SB), Y1
+	VMOVAPS     constants<>+7264(SB), Y1
 	VMAXPS      Y0, Y1, Y0
 	VMULPS      Y0, Y0, Y1
-	VMOVAPS     constants<>+7168(SB), Y2
-	VFMADD231PS constants<>+7136(SB), Y1, Y2
-	VFMADD213PS constants<>+7200(SB), Y1, Y2
+	VMOVAPS     constants<>+7328(SB), Y2
+	VFMADD231PS constants<>+7296(SB), Y1, Y2
+	VFMADD213PS constants<>+7360(SB), Y1, Y2
 	VMULPS      Y2, Y0, Y0
-	VMOVAPS     constants<>+7264(SB), Y2
-	VFMADD231PS constants<>+7232(SB), Y1, Y2
-	VFMADD213PS constants<>+7296(SB), Y1, Y2
+	VMOVAPS     constants<>+7424(SB), Y2
+	VFMADD231PS constants<>+7392(SB), Y1, Y2
+	VFMADD213PS constants<>+7456(SB), Y1, Y2
 	VFMADD213PS constants<>+128(SB), Y1, Y2
 	VDIVPS      Y2, Y0, Y0
 	VMOVUPS     Y0, (DI)(AX*4)
@@ -8459,18 +8409,18 @@ tail:
 	LEAQ        (R10)(R9*4), R10
 	VMOVUPS     (R10), Y0
 	VMASKMOVPS  (SI)(AX*4), Y0, Y1
-	VMOVAPS     constants<>+7072(SB), Y2
+	VMOVAPS     constants<>+7232(SB), Y2
 	VMINPS      Y1, Y2, Y1
-	VMOVAPS     constants<>+7104(SB), Y2
+	VMOVAPS     constants<>+7264(SB), Y2
 	VMAXPS      Y1, Y2, Y1
 	VMULPS      Y1, Y1, Y2
-	VMOVAPS     constants<>+7168(SB), Y3
-	VFMADD231PS constants<>+7136(SB), Y2, Y3
-	VFMADD213PS constants<>+7200(SB), Y2, Y3
+	VMOVAPS     constants<>+7328(SB), Y3
+	VFMADD231PS constants<>+7296(SB), Y2, Y3
+	VFMADD213PS constants<>+7360(SB), Y2, Y3
 	VMULPS      Y3, Y1, Y1
-	VMOVAPS     constants<>+7264(SB), Y3
-	VFMADD231PS constants<>+7232(SB), Y2, Y3
-	VFMADD213PS constants<>+7296(SB), Y2, Y3
+	VMOVAPS     constants<>+7424(SB), Y3
+	VFMADD231PS constants<>+7392(SB), Y2, Y3
+	VFMADD213PS constants<>+7456(SB), Y2, Y3
 	VFMADD213PS constants<>+128(SB), Y2, Y3
 	VDIVPS      Y3, Y1, Y1
 	VMASKMOVPS  Y1, Y0, (DI)(AX*4)
@@ -8491,14 +8441,14 @@ TEXT ·fastSigmoidAVX2(SB), NOSPLIT, $0-24
 	JGT     single
 	VMOVAPS constants<>+448(SB), Y15
 	VMOVAPS constants<>+128(SB), Y14
-	VMOVAPS constants<>+6880(SB), Y13
-	VMOVAPS constants<>+6912(SB), Y12
-	VMOVAPS constants<>+864(SB), Y11
+	VMOVAPS constants<>+7072(SB), Y13
+	VMOVAPS constants<>+768(SB), Y12
+	VMOVAPS constants<>+800(SB), Y11
 	VMOVAPS constants<>+96(SB), Y10
-	VMOVAPS constants<>+6944(SB), Y9
-	VMOVAPS constants<>+6976(SB), Y8
-	VMOVAPS constants<>+7008(SB), Y7
-	VMOVAPS constants<>+7040(SB), Y6
+	VMOVAPS constants<>+7104(SB), Y9
+	VMOVAPS constants<>+7136(SB), Y8
+	VMOVAPS constants<>+7168(SB), Y7
+	VMOVAPS constants<>+7200(SB), Y6
 	PCALIGN $0x20
 
 mainLoop:
@@ -8549,19 +8499,19 @@ single:
 singleLoop:
 	VMOVUPS     (SI)(AX*4), Y0
 	VXORPS      constants<>+96(SB), Y0, Y0
-	VMOVAPS     constants<>+6880(SB), Y1
+	VMOVAPS     constants<>+7072(SB), Y1
 	VMINPS      Y0, Y1, Y0
-	VMOVAPS     constants<>+6912(SB), Y1
+	VMOVAPS     constants<>+768(SB), Y1
 	VMAXPS      Y0, Y1, Y0
 	VMOVAPS     constants<>+448(SB), Y1
-	VFMADD231PS constants<>+864(SB), Y0, Y1
+	VFMADD231PS constants<>+800(SB), Y0, Y1
 	VMOVAPS     constants<>+448(SB), Y2
 	VSUBPS      Y1, Y2, Y2
-	VFMADD231PS constants<>+864(SB), Y0, Y2
-	VMOVAPS     constants<>+6976(SB), Y0
-	VFMADD231PS constants<>+6944(SB), Y2, Y0
-	VFMADD213PS constants<>+7008(SB), Y2, Y0
-	VFMADD213PS constants<>+7040(SB), Y2, Y0
+	VFMADD231PS constants<>+800(SB), Y0, Y2
+	VMOVAPS     constants<>+7136(SB), Y0
+	VFMADD231PS constants<>+7104(SB), Y2, Y0
+	VFMADD213PS constants<>+7168(SB), Y2, Y0
+	VFMADD213PS constants<>+7200(SB), Y2, Y0
 	VPSLLD      $0x17, Y1, Y1
 	VMULPS      Y1, Y0, Y0
 	VADDPS      constants<>+128(SB), Y0, Y0
@@ -8583,19 +8533,19 @@ tail:
 	VMOVUPS     (R10), Y0
 	VMASKMOVPS  (SI)(AX*4), Y0, Y1
 	VXORPS      constants<>+96(SB), Y1, Y1
-	VMOVAPS     constants<>+6880(SB), Y2
+	VMOVAPS     constants<>+7072(SB), Y2
 	VMINPS      Y1, Y2, Y1
-	VMOVAPS     constants<>+6912(SB), Y2
+	VMOVAPS     constants<>+768(SB), Y2
 	VMAXPS      Y1, Y2, Y1
 	VMOVAPS     constants<>+448(SB), Y2
-	VFMADD231PS constants<>+864(SB), Y1, Y2
+	VFMADD231PS constants<>+800(SB), Y1, Y2
 	VMOVAPS     constants<>+448(SB), Y3
 	VSUBPS      Y2, Y3, Y3
-	VFMADD231PS constants<>+864(SB), Y1, Y3
-	VMOVAPS     constants<>+6976(SB), Y1
-	VFMADD231PS constants<>+6944(SB), Y3, Y1
-	VFMADD213PS constants<>+7008(SB), Y3, Y1
-	VFMADD213PS constants<>+7040(SB), Y3, Y1
+	VFMADD231PS constants<>+800(SB), Y1, Y3
+	VMOVAPS     constants<>+7136(SB), Y1
+	VFMADD231PS constants<>+7104(SB), Y3, Y1
+	VFMADD213PS constants<>+7168(SB), Y3, Y1
+	VFMADD213PS constants<>+7200(SB), Y3, Y1
 	VPSLLD      $0x17, Y2, Y2
 	VMULPS      Y2, Y1, Y1
 	VADDPS      constants<>+128(SB), Y1, Y1
@@ -8618,13 +8568,13 @@ TEXT ·fastGELUAVX2(SB), NOSPLIT, $0-24
 	CMPQ    AX, R8
 	JGT     single
 	VMOVAPS constants<>+448(SB), Y15
-	VMOVAPS constants<>+4512(SB), Y14
-	VMOVAPS constants<>+6880(SB), Y13
-	VMOVAPS constants<>+6912(SB), Y12
-	VMOVAPS constants<>+864(SB), Y11
-	VMOVAPS constants<>+7328(SB), Y10
-	VMOVAPS constants<>+7360(SB), Y9
-	VMOVAPS constants<>+6944(SB), Y8
+	VMOVAPS constants<>+4736(SB), Y14
+	VMOVAPS constants<>+7072(SB), Y13
+	VMOVAPS constants<>+768(SB), Y12
+	VMOVAPS constants<>+800(SB), Y11
+	VMOVAPS constants<>+7488(SB), Y10
+	VMOVAPS constants<>+7520(SB), Y9
+	VMOVAPS constants<>+7104(SB), Y8
 	PCALIGN $0x20
 
 mainLoop:
@@ -8650,14 +8600,14 @@ mainLoop:
 	VSUBPS      Y5, Y15, Y7
 	VFMADD231PS Y11, Y2, Y6
 	VFMADD231PS Y11, Y3, Y7
-	VMOVAPS     constants<>+6976(SB), Y2
+	VMOVAPS     constants<>+7136(SB), Y2
 	VFMADD231PS Y6, Y8, Y2
-	VMOVAPS     constants<>+6976(SB), Y3
+	VMOVAPS     constants<>+7136(SB), Y3
 	VFMADD231PS Y7, Y8, Y3
-	VFMADD213PS constants<>+7008(SB), Y6, Y2
-	VFMADD213PS constants<>+7008(SB), Y7, Y3
-	VFMADD213PS constants<>+7040(SB), Y6, Y2
-	VFMADD213PS constants<>+7040(SB), Y7, Y3
+	VFMADD213PS constants<>+7168(SB), Y6, Y2
+	VFMADD213PS constants<>+7168(SB), Y7, Y3
+	VFMADD213PS constants<>+7200(SB), Y6, Y2
+	VFMADD213PS constants<>+7200(SB), Y7, Y3
 	VPSLLD      $0x17, Y4, Y4
 	VPSLLD      $0x17, Y5, Y5
 	VMULPS      Y4, Y2, Y2
@@ -8680,25 +8630,25 @@ single:
 
 singleLoop:
 	VMOVUPS     (SI)(AX*4), Y0
-	VMOVAPS     constants<>+4512(SB), Y1
+	VMOVAPS     constants<>+4736(SB), Y1
 	VMAXPS      Y0, Y1, Y0
 	VMULPS      Y0, Y0, Y1
-	VMOVAPS     constants<>+7328(SB), Y2
-	VFMADD213PS constants<>+7360(SB), Y2, Y1
+	VMOVAPS     constants<>+7488(SB), Y2
+	VFMADD213PS constants<>+7520(SB), Y2, Y1
 	VMULPS      Y1, Y0, Y1
-	VMOVAPS     constants<>+6880(SB), Y2
+	VMOVAPS     constants<>+7072(SB), Y2
 	VMINPS      Y1, Y2, Y1
-	VMOVAPS     constants<>+6912(SB), Y2
+	VMOVAPS     constants<>+768(SB), Y2
 	VMAXPS      Y1, Y2, Y1
 	VMOVAPS     constants<>+448(SB), Y2
-	VFMADD231PS constants<>+864(SB), Y1, Y2
+	VFMADD231PS constants<>+800(SB), Y1, Y2
 	VMOVAPS     constants<>+448(SB), Y3
 	VSUBPS      Y2, Y3, Y3
-	VFMADD231PS constants<>+864(SB), Y1, Y3
-	VMOVAPS     constants<>+6976(SB), Y1
-	VFMADD231PS constants<>+6944(SB), Y3, Y1
-	VFMADD213PS constants<>+7008(SB), Y3, Y1
-	VFMADD213PS constants<>+7040(SB), Y3, Y1
+	VFMADD231PS constants<>+800(SB), Y1, Y3
+	VMOVAPS     constants<>+7136(SB), Y1
+	VFMADD231PS constants<>+7104(SB), Y3, Y1
+	VFMADD213PS constants<>+7168(SB), Y3, Y1
+	VFMADD213PS constants<>+7200(SB), Y3, Y1
 	VPSLLD      $0x17, Y2, Y2
 	VMULPS      Y2, Y1, Y1
 	VADDPS      constants<>+128(SB), Y1, Y1
@@ -8718,25 +8668,25 @@ tail:
 	LEAQ        (R10)(R9*4), R10
 	VMOVUPS     (R10), Y0
 	VMASKMOVPS  (SI)(AX*4), Y0, Y1
-	VMOVAPS     constants<>+4512(SB), Y2
+	VMOVAPS     constants<>+4736(SB), Y2
 	VMAXPS      Y1, Y2, Y1
 	VMULPS      Y1, Y1, Y2
-	VMOVAPS     constants<>+7328(SB), Y3
-	VFMADD213PS constants<>+7360(SB), Y3, Y2
+	VMOVAPS     constants<>+7488(SB), Y3
+	VFMADD213PS constants<>+7520(SB), Y3, Y2
 	VMULPS      Y2, Y1, Y2
-	VMOVAPS     constants<>+6880(SB), Y3
+	VMOVAPS     constants<>+7072(SB), Y3
 	VMINPS      Y2, Y3, Y2
-	VMOVAPS     constants<>+6912(SB), Y3
+	VMOVAPS     constants<>+768(SB), Y3
 	VMAXPS      Y2, Y3, Y2
 	VMOVAPS     constants<>+448(SB), Y3
-	VFMADD231PS constants<>+864(SB), Y2, Y3
+	VFMADD231PS constants<>+800(SB), Y2, Y3
 	VMOVAPS     constants<>+448(SB), Y4
 	VSUBPS      Y3, Y4, Y4
-	VFMADD231PS constants<>+864(SB), Y2, Y4
-	VMOVAPS     constants<>+6976(SB), Y2
-	VFMADD231PS constants<>+6944(SB), Y4, Y2
-	VFMADD213PS constants<>+7008(SB), Y4, Y2
-	VFMADD213PS constants<>+7040(SB), Y4, Y2
+	VFMADD231PS constants<>+800(SB), Y2, Y4
+	VMOVAPS     constants<>+7136(SB), Y2
+	VFMADD231PS constants<>+7104(SB), Y4, Y2
+	VFMADD213PS constants<>+7168(SB), Y4, Y2
+	VFMADD213PS constants<>+7200(SB), Y4, Y2
 	VPSLLD      $0x17, Y3, Y3
 	VMULPS      Y3, Y2, Y2
 	VADDPS      constants<>+128(SB), Y2, Y2
@@ -9328,7 +9278,7 @@ TEXT ·maxAVX2(SB), NOSPLIT, $0-20
 	MOVQ    x+0(FP), SI
 	MOVQ    n+8(FP), CX
 	XORL    AX, AX
-	VMOVAPS constants<>+1568(SB), Y15
+	VMOVAPS constants<>+1792(SB), Y15
 	VXORPS  X7, X7, X7
 	CMPQ    CX, $0x00000100
 	JLT     loops
@@ -9343,13 +9293,13 @@ loops:
 	LEAQ    -64(CX), R8
 	CMPQ    AX, R8
 	JGT     single
-	VMOVAPS constants<>+1568(SB), Y14
-	VMOVAPS constants<>+1568(SB), Y13
-	VMOVAPS constants<>+1568(SB), Y12
-	VMOVAPS constants<>+1568(SB), Y11
-	VMOVAPS constants<>+1568(SB), Y10
-	VMOVAPS constants<>+1568(SB), Y9
-	VMOVAPS constants<>+1568(SB), Y8
+	VMOVAPS constants<>+1792(SB), Y14
+	VMOVAPS constants<>+1792(SB), Y13
+	VMOVAPS constants<>+1792(SB), Y12
+	VMOVAPS constants<>+1792(SB), Y11
+	VMOVAPS constants<>+1792(SB), Y10
+	VMOVAPS constants<>+1792(SB), Y9
+	VMOVAPS constants<>+1792(SB), Y8
 	PCALIGN $0x20
 
 mainLoop:
@@ -9449,7 +9399,7 @@ TEXT ·minAVX2(SB), NOSPLIT, $0-20
 	MOVQ    x+0(FP), SI
 	MOVQ    n+8(FP), CX
 	XORL    AX, AX
-	VMOVAPS constants<>+1184(SB), Y15
+	VMOVAPS constants<>+1408(SB), Y15
 	VXORPS  X7, X7, X7
 	CMPQ    CX, $0x00000100
 	JLT     loops
@@ -9464,13 +9414,13 @@ loops:
 	LEAQ    -64(CX), R8
 	CMPQ    AX, R8
 	JGT     single
-	VMOVAPS constants<>+1184(SB), Y14
-	VMOVAPS constants<>+1184(SB), Y13
-	VMOVAPS constants<>+1184(SB), Y12
-	VMOVAPS constants<>+1184(SB), Y11
-	VMOVAPS constants<>+1184(SB), Y10
-	VMOVAPS constants<>+1184(SB), Y9
-	VMOVAPS constants<>+1184(SB), Y8
+	VMOVAPS constants<>+1408(SB), Y14
+	VMOVAPS constants<>+1408(SB), Y13
+	VMOVAPS constants<>+1408(SB), Y12
+	VMOVAPS constants<>+1408(SB), Y11
+	VMOVAPS constants<>+1408(SB), Y10
+	VMOVAPS constants<>+1408(SB), Y9
+	VMOVAPS constants<>+1408(SB), Y8
 	PCALIGN $0x20
 
 mainLoop:
@@ -10526,832 +10476,852 @@ DATA constants<>+736(SB)/8, $0x3f0000063f000006
 DATA constants<>+744(SB)/8, $0x3f0000063f000006
 DATA constants<>+752(SB)/8, $0x3f0000063f000006
 DATA constants<>+760(SB)/8, $0x3f0000063f000006
-DATA constants<>+768(SB)/8, $0x42b2000042b20000
-DATA constants<>+776(SB)/8, $0x42b2000042b20000
-DATA constants<>+784(SB)/8, $0x42b2000042b20000
-DATA constants<>+792(SB)/8, $0x42b2000042b20000
-DATA constants<>+800(SB)/8, $0xc1a00000c1a00000
-DATA constants<>+808(SB)/8, $0xc1a00000c1a00000
-DATA constants<>+816(SB)/8, $0xc1a00000c1a00000
-DATA constants<>+824(SB)/8, $0xc1a00000c1a00000
-DATA constants<>+832(SB)/8, $0x4b40007e4b40007e
-DATA constants<>+840(SB)/8, $0x4b40007e4b40007e
-DATA constants<>+848(SB)/8, $0x4b40007e4b40007e
-DATA constants<>+856(SB)/8, $0x4b40007e4b40007e
-DATA constants<>+864(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA constants<>+872(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA constants<>+880(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA constants<>+888(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA constants<>+896(SB)/8, $0x3f3172003f317200
-DATA constants<>+904(SB)/8, $0x3f3172003f317200
-DATA constants<>+912(SB)/8, $0x3f3172003f317200
-DATA constants<>+920(SB)/8, $0x3f3172003f317200
-DATA constants<>+928(SB)/8, $0x35bfbe8e35bfbe8e
-DATA constants<>+936(SB)/8, $0x35bfbe8e35bfbe8e
-DATA constants<>+944(SB)/8, $0x35bfbe8e35bfbe8e
-DATA constants<>+952(SB)/8, $0x35bfbe8e35bfbe8e
-DATA constants<>+960(SB)/8, $0x3c0915f53c0915f5
-DATA constants<>+968(SB)/8, $0x3c0915f53c0915f5
-DATA constants<>+976(SB)/8, $0x3c0915f53c0915f5
-DATA constants<>+984(SB)/8, $0x3c0915f53c0915f5
-DATA constants<>+992(SB)/8, $0x3ab567cd3ab567cd
-DATA constants<>+1000(SB)/8, $0x3ab567cd3ab567cd
-DATA constants<>+1008(SB)/8, $0x3ab567cd3ab567cd
-DATA constants<>+1016(SB)/8, $0x3ab567cd3ab567cd
-DATA constants<>+1024(SB)/8, $0x3d2aabcb3d2aabcb
-DATA constants<>+1032(SB)/8, $0x3d2aabcb3d2aabcb
-DATA constants<>+1040(SB)/8, $0x3d2aabcb3d2aabcb
-DATA constants<>+1048(SB)/8, $0x3d2aabcb3d2aabcb
-DATA constants<>+1056(SB)/8, $0x3e2aaa553e2aaa55
-DATA constants<>+1064(SB)/8, $0x3e2aaa553e2aaa55
-DATA constants<>+1072(SB)/8, $0x3e2aaa553e2aaa55
-DATA constants<>+1080(SB)/8, $0x3e2aaa553e2aaa55
-DATA constants<>+1088(SB)/8, $0x3effffff3effffff
-DATA constants<>+1096(SB)/8, $0x3effffff3effffff
-DATA constants<>+1104(SB)/8, $0x3effffff3effffff
-DATA constants<>+1112(SB)/8, $0x3effffff3effffff
-DATA constants<>+1120(SB)/8, $0x3f0000003f000000
-DATA constants<>+1128(SB)/8, $0x3f0000003f000000
-DATA constants<>+1136(SB)/8, $0x3f0000003f000000
-DATA constants<>+1144(SB)/8, $0x3f0000003f000000
-DATA constants<>+1152(SB)/8, $0x3300000033000000
-DATA constants<>+1160(SB)/8, $0x3300000033000000
-DATA constants<>+1168(SB)/8, $0x3300000033000000
-DATA constants<>+1176(SB)/8, $0x3300000033000000
-DATA constants<>+1184(SB)/8, $0x7f8000007f800000
-DATA constants<>+1192(SB)/8, $0x7f8000007f800000
-DATA constants<>+1200(SB)/8, $0x7f8000007f800000
-DATA constants<>+1208(SB)/8, $0x7f8000007f800000
-DATA constants<>+1216(SB)/8, $0xfefffffffeffffff
-DATA constants<>+1224(SB)/8, $0xfefffffffeffffff
-DATA constants<>+1232(SB)/8, $0xfefffffffeffffff
-DATA constants<>+1240(SB)/8, $0xfefffffffeffffff
-DATA constants<>+1248(SB)/8, $0x3f3504f33f3504f3
-DATA constants<>+1256(SB)/8, $0x3f3504f33f3504f3
-DATA constants<>+1264(SB)/8, $0x3f3504f33f3504f3
-DATA constants<>+1272(SB)/8, $0x3f3504f33f3504f3
-DATA constants<>+1280(SB)/8, $0xbd97f3bdbd97f3bd
-DATA constants<>+1288(SB)/8, $0xbd97f3bdbd97f3bd
-DATA constants<>+1296(SB)/8, $0xbd97f3bdbd97f3bd
-DATA constants<>+1304(SB)/8, $0xbd97f3bdbd97f3bd
-DATA constants<>+1312(SB)/8, $0x3e034d573e034d57
-DATA constants<>+1320(SB)/8, $0x3e034d573e034d57
-DATA constants<>+1328(SB)/8, $0x3e034d573e034d57
-DATA constants<>+1336(SB)/8, $0x3e034d573e034d57
-DATA constants<>+1344(SB)/8, $0xbe07fe3fbe07fe3f
-DATA constants<>+1352(SB)/8, $0xbe07fe3fbe07fe3f
-DATA constants<>+1360(SB)/8, $0xbe07fe3fbe07fe3f
-DATA constants<>+1368(SB)/8, $0xbe07fe3fbe07fe3f
-DATA constants<>+1376(SB)/8, $0x3e115ebf3e115ebf
-DATA constants<>+1384(SB)/8, $0x3e115ebf3e115ebf
-DATA constants<>+1392(SB)/8, $0x3e115ebf3e115ebf
-DATA constants<>+1400(SB)/8, $0x3e115ebf3e115ebf
-DATA constants<>+1408(SB)/8, $0xbe2a0d77be2a0d77
-DATA constants<>+1416(SB)/8, $0xbe2a0d77be2a0d77
-DATA constants<>+1424(SB)/8, $0xbe2a0d77be2a0d77
-DATA constants<>+1432(SB)/8, $0xbe2a0d77be2a0d77
-DATA constants<>+1440(SB)/8, $0x3e4ccff43e4ccff4
-DATA constants<>+1448(SB)/8, $0x3e4ccff43e4ccff4
-DATA constants<>+1456(SB)/8, $0x3e4ccff43e4ccff4
-DATA constants<>+1464(SB)/8, $0x3e4ccff43e4ccff4
-DATA constants<>+1472(SB)/8, $0xbe800226be800226
-DATA constants<>+1480(SB)/8, $0xbe800226be800226
-DATA constants<>+1488(SB)/8, $0xbe800226be800226
-DATA constants<>+1496(SB)/8, $0xbe800226be800226
-DATA constants<>+1504(SB)/8, $0x3eaaaaac3eaaaaac
-DATA constants<>+1512(SB)/8, $0x3eaaaaac3eaaaaac
-DATA constants<>+1520(SB)/8, $0x3eaaaaac3eaaaaac
-DATA constants<>+1528(SB)/8, $0x3eaaaaac3eaaaaac
-DATA constants<>+1536(SB)/8, $0xbefffffcbefffffc
-DATA constants<>+1544(SB)/8, $0xbefffffcbefffffc
-DATA constants<>+1552(SB)/8, $0xbefffffcbefffffc
-DATA constants<>+1560(SB)/8, $0xbefffffcbefffffc
-DATA constants<>+1568(SB)/8, $0xff800000ff800000
-DATA constants<>+1576(SB)/8, $0xff800000ff800000
-DATA constants<>+1584(SB)/8, $0xff800000ff800000
-DATA constants<>+1592(SB)/8, $0xff800000ff800000
-DATA constants<>+1600(SB)/8, $0xbe054894be054894
-DATA constants<>+1608(SB)/8, $0xbe054894be054894
-DATA constants<>+1616(SB)/8, $0xbe054894be054894
-DATA constants<>+1624(SB)/8, $0xbe054894be054894
-DATA constants<>+1632(SB)/8, $0x3e4b0c483e4b0c48
-DATA constants<>+1640(SB)/8, $0x3e4b0c483e4b0c48
-DATA constants<>+1648(SB)/8, $0x3e4b0c483e4b0c48
-DATA constants<>+1656(SB)/8, $0x3e4b0c483e4b0c48
-DATA constants<>+1664(SB)/8, $0xbe420eeabe420eea
-DATA constants<>+1672(SB)/8, $0xbe420eeabe420eea
-DATA constants<>+1680(SB)/8, $0xbe420eeabe420eea
-DATA constants<>+1688(SB)/8, $0xbe420eeabe420eea
-DATA constants<>+1696(SB)/8, $0x3e4fd6793e4fd679
-DATA constants<>+1704(SB)/8, $0x3e4fd6793e4fd679
-DATA constants<>+1712(SB)/8, $0x3e4fd6793e4fd679
-DATA constants<>+1720(SB)/8, $0x3e4fd6793e4fd679
-DATA constants<>+1728(SB)/8, $0xbe755575be755575
-DATA constants<>+1736(SB)/8, $0xbe755575be755575
-DATA constants<>+1744(SB)/8, $0xbe755575be755575
-DATA constants<>+1752(SB)/8, $0xbe755575be755575
-DATA constants<>+1760(SB)/8, $0x3e93c5c53e93c5c5
-DATA constants<>+1768(SB)/8, $0x3e93c5c53e93c5c5
-DATA constants<>+1776(SB)/8, $0x3e93c5c53e93c5c5
-DATA constants<>+1784(SB)/8, $0x3e93c5c53e93c5c5
-DATA constants<>+1792(SB)/8, $0xbeb8ad8fbeb8ad8f
-DATA constants<>+1800(SB)/8, $0xbeb8ad8fbeb8ad8f
-DATA constants<>+1808(SB)/8, $0xbeb8ad8fbeb8ad8f
-DATA constants<>+1816(SB)/8, $0xbeb8ad8fbeb8ad8f
-DATA constants<>+1824(SB)/8, $0x3ef638513ef63851
-DATA constants<>+1832(SB)/8, $0x3ef638513ef63851
-DATA constants<>+1840(SB)/8, $0x3ef638513ef63851
-DATA constants<>+1848(SB)/8, $0x3ef638513ef63851
-DATA constants<>+1856(SB)/8, $0xbf38aa38bf38aa38
-DATA constants<>+1864(SB)/8, $0xbf38aa38bf38aa38
-DATA constants<>+1872(SB)/8, $0xbf38aa38bf38aa38
-DATA constants<>+1880(SB)/8, $0xbf38aa38bf38aa38
-DATA constants<>+1888(SB)/8, $0x32a5706032a57060
-DATA constants<>+1896(SB)/8, $0x32a5706032a57060
-DATA constants<>+1904(SB)/8, $0x32a5706032a57060
-DATA constants<>+1912(SB)/8, $0x32a5706032a57060
-DATA constants<>+1920(SB)/8, $0xbd1f08e1bd1f08e1
-DATA constants<>+1928(SB)/8, $0xbd1f08e1bd1f08e1
-DATA constants<>+1936(SB)/8, $0xbd1f08e1bd1f08e1
-DATA constants<>+1944(SB)/8, $0xbd1f08e1bd1f08e1
-DATA constants<>+1952(SB)/8, $0x3d73f55c3d73f55c
-DATA constants<>+1960(SB)/8, $0x3d73f55c3d73f55c
-DATA constants<>+1968(SB)/8, $0x3d73f55c3d73f55c
-DATA constants<>+1976(SB)/8, $0x3d73f55c3d73f55c
-DATA constants<>+1984(SB)/8, $0xbd6a12f6bd6a12f6
-DATA constants<>+1992(SB)/8, $0xbd6a12f6bd6a12f6
-DATA constants<>+2000(SB)/8, $0xbd6a12f6bd6a12f6
-DATA constants<>+2008(SB)/8, $0xbd6a12f6bd6a12f6
-DATA constants<>+2016(SB)/8, $0x3d7a72673d7a7267
-DATA constants<>+2024(SB)/8, $0x3d7a72673d7a7267
-DATA constants<>+2032(SB)/8, $0x3d7a72673d7a7267
-DATA constants<>+2040(SB)/8, $0x3d7a72673d7a7267
-DATA constants<>+2048(SB)/8, $0xbd93b1a7bd93b1a7
-DATA constants<>+2056(SB)/8, $0xbd93b1a7bd93b1a7
-DATA constants<>+2064(SB)/8, $0xbd93b1a7bd93b1a7
-DATA constants<>+2072(SB)/8, $0xbd93b1a7bd93b1a7
-DATA constants<>+2080(SB)/8, $0x3db1ed633db1ed63
-DATA constants<>+2088(SB)/8, $0x3db1ed633db1ed63
-DATA constants<>+2096(SB)/8, $0x3db1ed633db1ed63
-DATA constants<>+2104(SB)/8, $0x3db1ed633db1ed63
-DATA constants<>+2112(SB)/8, $0xbdde5fd8bdde5fd8
-DATA constants<>+2120(SB)/8, $0xbdde5fd8bdde5fd8
-DATA constants<>+2128(SB)/8, $0xbdde5fd8bdde5fd8
-DATA constants<>+2136(SB)/8, $0xbdde5fd8bdde5fd8
-DATA constants<>+2144(SB)/8, $0x3e143d443e143d44
-DATA constants<>+2152(SB)/8, $0x3e143d443e143d44
-DATA constants<>+2160(SB)/8, $0x3e143d443e143d44
-DATA constants<>+2168(SB)/8, $0x3e143d443e143d44
-DATA constants<>+2176(SB)/8, $0xbe5e5bd5be5e5bd5
-DATA constants<>+2184(SB)/8, $0xbe5e5bd5be5e5bd5
-DATA constants<>+2192(SB)/8, $0xbe5e5bd5be5e5bd5
-DATA constants<>+2200(SB)/8, $0xbe5e5bd5be5e5bd5
-DATA constants<>+2208(SB)/8, $0x369a84fc369a84fc
-DATA constants<>+2216(SB)/8, $0x369a84fc369a84fc
-DATA constants<>+2224(SB)/8, $0x369a84fc369a84fc
-DATA constants<>+2232(SB)/8, $0x369a84fc369a84fc
-DATA constants<>+2240(SB)/8, $0xb22d91afb22d91af
-DATA constants<>+2248(SB)/8, $0xb22d91afb22d91af
-DATA constants<>+2256(SB)/8, $0xb22d91afb22d91af
-DATA constants<>+2264(SB)/8, $0xb22d91afb22d91af
-DATA constants<>+2272(SB)/8, $0x3ede5bd93ede5bd9
-DATA constants<>+2280(SB)/8, $0x3ede5bd93ede5bd9
-DATA constants<>+2288(SB)/8, $0x3ede5bd93ede5bd9
-DATA constants<>+2296(SB)/8, $0x3ede5bd93ede5bd9
-DATA constants<>+2304(SB)/8, $0x3e9a20003e9a2000
-DATA constants<>+2312(SB)/8, $0x3e9a20003e9a2000
-DATA constants<>+2320(SB)/8, $0x3e9a20003e9a2000
-DATA constants<>+2328(SB)/8, $0x3e9a20003e9a2000
-DATA constants<>+2336(SB)/8, $0x4b4000004b400000
-DATA constants<>+2344(SB)/8, $0x4b4000004b400000
-DATA constants<>+2352(SB)/8, $0x4b4000004b400000
-DATA constants<>+2360(SB)/8, $0x4b4000004b400000
-DATA constants<>+2368(SB)/8, $0x4680000046800000
-DATA constants<>+2376(SB)/8, $0x4680000046800000
-DATA constants<>+2384(SB)/8, $0x4680000046800000
-DATA constants<>+2392(SB)/8, $0x4680000046800000
-DATA constants<>+2400(SB)/8, $0x3ea2f9833ea2f983
-DATA constants<>+2408(SB)/8, $0x3ea2f9833ea2f983
-DATA constants<>+2416(SB)/8, $0x3ea2f9833ea2f983
-DATA constants<>+2424(SB)/8, $0x3ea2f9833ea2f983
-DATA constants<>+2432(SB)/8, $0x40490fdb40490fdb
-DATA constants<>+2440(SB)/8, $0x40490fdb40490fdb
-DATA constants<>+2448(SB)/8, $0x40490fdb40490fdb
-DATA constants<>+2456(SB)/8, $0x40490fdb40490fdb
-DATA constants<>+2464(SB)/8, $0xb3bbbd2eb3bbbd2e
-DATA constants<>+2472(SB)/8, $0xb3bbbd2eb3bbbd2e
-DATA constants<>+2480(SB)/8, $0xb3bbbd2eb3bbbd2e
-DATA constants<>+2488(SB)/8, $0xb3bbbd2eb3bbbd2e
-DATA constants<>+2496(SB)/8, $0xa7772ceda7772ced
-DATA constants<>+2504(SB)/8, $0xa7772ceda7772ced
-DATA constants<>+2512(SB)/8, $0xa7772ceda7772ced
-DATA constants<>+2520(SB)/8, $0xa7772ceda7772ced
-DATA constants<>+2528(SB)/8, $0x362ee462362ee462
-DATA constants<>+2536(SB)/8, $0x362ee462362ee462
-DATA constants<>+2544(SB)/8, $0x362ee462362ee462
-DATA constants<>+2552(SB)/8, $0x362ee462362ee462
-DATA constants<>+2560(SB)/8, $0xb94fb877b94fb877
-DATA constants<>+2568(SB)/8, $0xb94fb877b94fb877
-DATA constants<>+2576(SB)/8, $0xb94fb877b94fb877
-DATA constants<>+2584(SB)/8, $0xb94fb877b94fb877
-DATA constants<>+2592(SB)/8, $0x3c08876d3c08876d
-DATA constants<>+2600(SB)/8, $0x3c08876d3c08876d
-DATA constants<>+2608(SB)/8, $0x3c08876d3c08876d
-DATA constants<>+2616(SB)/8, $0x3c08876d3c08876d
-DATA constants<>+2624(SB)/8, $0xbe2aaaa6be2aaaa6
-DATA constants<>+2632(SB)/8, $0xbe2aaaa6be2aaaa6
-DATA constants<>+2640(SB)/8, $0xbe2aaaa6be2aaaa6
-DATA constants<>+2648(SB)/8, $0xbe2aaaa6be2aaaa6
-DATA constants<>+2656(SB)/8, $0x4b4000014b400001
-DATA constants<>+2664(SB)/8, $0x4b4000014b400001
-DATA constants<>+2672(SB)/8, $0x4b4000014b400001
-DATA constants<>+2680(SB)/8, $0x4b4000014b400001
-DATA constants<>+2688(SB)/8, $0xbf000000bf000000
-DATA constants<>+2696(SB)/8, $0xbf000000bf000000
-DATA constants<>+2704(SB)/8, $0xbf000000bf000000
-DATA constants<>+2712(SB)/8, $0xbf000000bf000000
-DATA constants<>+2720(SB)/8, $0xb33bbd2eb33bbd2e
-DATA constants<>+2728(SB)/8, $0xb33bbd2eb33bbd2e
-DATA constants<>+2736(SB)/8, $0xb33bbd2eb33bbd2e
-DATA constants<>+2744(SB)/8, $0xb33bbd2eb33bbd2e
-DATA constants<>+2752(SB)/8, $0x0000000100000001
-DATA constants<>+2760(SB)/8, $0x0000000100000001
-DATA constants<>+2768(SB)/8, $0x0000000100000001
-DATA constants<>+2776(SB)/8, $0x0000000100000001
-DATA constants<>+2784(SB)/8, $0x3f22f9833f22f983
-DATA constants<>+2792(SB)/8, $0x3f22f9833f22f983
-DATA constants<>+2800(SB)/8, $0x3f22f9833f22f983
-DATA constants<>+2808(SB)/8, $0x3f22f9833f22f983
-DATA constants<>+2816(SB)/8, $0x3fc90fdb3fc90fdb
-DATA constants<>+2824(SB)/8, $0x3fc90fdb3fc90fdb
-DATA constants<>+2832(SB)/8, $0x3fc90fdb3fc90fdb
-DATA constants<>+2840(SB)/8, $0x3fc90fdb3fc90fdb
-DATA constants<>+2848(SB)/8, $0xa6f72ceda6f72ced
-DATA constants<>+2856(SB)/8, $0xa6f72ceda6f72ced
-DATA constants<>+2864(SB)/8, $0xa6f72ceda6f72ced
-DATA constants<>+2872(SB)/8, $0xa6f72ceda6f72ced
-DATA constants<>+2880(SB)/8, $0x38ce09c638ce09c6
-DATA constants<>+2888(SB)/8, $0x38ce09c638ce09c6
-DATA constants<>+2896(SB)/8, $0x38ce09c638ce09c6
-DATA constants<>+2904(SB)/8, $0x38ce09c638ce09c6
-DATA constants<>+2912(SB)/8, $0x3b8f48d53b8f48d5
-DATA constants<>+2920(SB)/8, $0x3b8f48d53b8f48d5
-DATA constants<>+2928(SB)/8, $0x3b8f48d53b8f48d5
-DATA constants<>+2936(SB)/8, $0x3b8f48d53b8f48d5
-DATA constants<>+2944(SB)/8, $0x3c3165973c316597
-DATA constants<>+2952(SB)/8, $0x3c3165973c316597
-DATA constants<>+2960(SB)/8, $0x3c3165973c316597
-DATA constants<>+2968(SB)/8, $0x3c3165973c316597
-DATA constants<>+2976(SB)/8, $0x3cae606a3cae606a
-DATA constants<>+2984(SB)/8, $0x3cae606a3cae606a
-DATA constants<>+2992(SB)/8, $0x3cae606a3cae606a
-DATA constants<>+3000(SB)/8, $0x3cae606a3cae606a
-DATA constants<>+3008(SB)/8, $0x3d5d6ce13d5d6ce1
-DATA constants<>+3016(SB)/8, $0x3d5d6ce13d5d6ce1
-DATA constants<>+3024(SB)/8, $0x3d5d6ce13d5d6ce1
-DATA constants<>+3032(SB)/8, $0x3d5d6ce13d5d6ce1
-DATA constants<>+3040(SB)/8, $0x3e0886cf3e0886cf
-DATA constants<>+3048(SB)/8, $0x3e0886cf3e0886cf
-DATA constants<>+3056(SB)/8, $0x3e0886cf3e0886cf
-DATA constants<>+3064(SB)/8, $0x3e0886cf3e0886cf
-DATA constants<>+3072(SB)/8, $0x3eaaaab03eaaaab0
-DATA constants<>+3080(SB)/8, $0x3eaaaab03eaaaab0
-DATA constants<>+3088(SB)/8, $0x3eaaaab03eaaaab0
-DATA constants<>+3096(SB)/8, $0x3eaaaab03eaaaab0
-DATA constants<>+3104(SB)/8, $0x3f1000003f100000
-DATA constants<>+3112(SB)/8, $0x3f1000003f100000
-DATA constants<>+3120(SB)/8, $0x3f1000003f100000
-DATA constants<>+3128(SB)/8, $0x3f1000003f100000
-DATA constants<>+3136(SB)/8, $0x3d427df53d427df5
-DATA constants<>+3144(SB)/8, $0x3d427df53d427df5
-DATA constants<>+3152(SB)/8, $0x3d427df53d427df5
-DATA constants<>+3160(SB)/8, $0x3d427df53d427df5
-DATA constants<>+3168(SB)/8, $0x3bdcf3a53bdcf3a5
-DATA constants<>+3176(SB)/8, $0x3bdcf3a53bdcf3a5
-DATA constants<>+3184(SB)/8, $0x3bdcf3a53bdcf3a5
-DATA constants<>+3192(SB)/8, $0x3bdcf3a53bdcf3a5
-DATA constants<>+3200(SB)/8, $0x3d0b4eca3d0b4eca
-DATA constants<>+3208(SB)/8, $0x3d0b4eca3d0b4eca
-DATA constants<>+3216(SB)/8, $0x3d0b4eca3d0b4eca
-DATA constants<>+3224(SB)/8, $0x3d0b4eca3d0b4eca
-DATA constants<>+3232(SB)/8, $0x3d352cd33d352cd3
-DATA constants<>+3240(SB)/8, $0x3d352cd33d352cd3
-DATA constants<>+3248(SB)/8, $0x3d352cd33d352cd3
-DATA constants<>+3256(SB)/8, $0x3d352cd33d352cd3
-DATA constants<>+3264(SB)/8, $0x3d99a4993d99a499
-DATA constants<>+3272(SB)/8, $0x3d99a4993d99a499
-DATA constants<>+3280(SB)/8, $0x3d99a4993d99a499
-DATA constants<>+3288(SB)/8, $0x3d99a4993d99a499
-DATA constants<>+3296(SB)/8, $0x3e2aaa933e2aaa93
-DATA constants<>+3304(SB)/8, $0x3e2aaa933e2aaa93
-DATA constants<>+3312(SB)/8, $0x3e2aaa933e2aaa93
-DATA constants<>+3320(SB)/8, $0x3e2aaa933e2aaa93
-DATA constants<>+3328(SB)/8, $0x4000000040000000
-DATA constants<>+3336(SB)/8, $0x4000000040000000
-DATA constants<>+3344(SB)/8, $0x4000000040000000
-DATA constants<>+3352(SB)/8, $0x4000000040000000
-DATA constants<>+3360(SB)/8, $0xbae9b0a7bae9b0a7
-DATA constants<>+3368(SB)/8, $0xbae9b0a7bae9b0a7
-DATA constants<>+3376(SB)/8, $0xbae9b0a7bae9b0a7
-DATA constants<>+3384(SB)/8, $0xbae9b0a7bae9b0a7
-DATA constants<>+3392(SB)/8, $0x3c3213f03c3213f0
-DATA constants<>+3400(SB)/8, $0x3c3213f03c3213f0
-DATA constants<>+3408(SB)/8, $0x3c3213f03c3213f0
-DATA constants<>+3416(SB)/8, $0x3c3213f03c3213f0
-DATA constants<>+3424(SB)/8, $0xbcfec002bcfec002
-DATA constants<>+3432(SB)/8, $0xbcfec002bcfec002
-DATA constants<>+3440(SB)/8, $0xbcfec002bcfec002
-DATA constants<>+3448(SB)/8, $0xbcfec002bcfec002
-DATA constants<>+3456(SB)/8, $0x3d6d15503d6d1550
-DATA constants<>+3464(SB)/8, $0x3d6d15503d6d1550
-DATA constants<>+3472(SB)/8, $0x3d6d15503d6d1550
-DATA constants<>+3480(SB)/8, $0x3d6d15503d6d1550
-DATA constants<>+3488(SB)/8, $0xbdac0498bdac0498
-DATA constants<>+3496(SB)/8, $0xbdac0498bdac0498
-DATA constants<>+3504(SB)/8, $0xbdac0498bdac0498
-DATA constants<>+3512(SB)/8, $0xbdac0498bdac0498
-DATA constants<>+3520(SB)/8, $0x3de046283de04628
-DATA constants<>+3528(SB)/8, $0x3de046283de04628
-DATA constants<>+3536(SB)/8, $0x3de046283de04628
-DATA constants<>+3544(SB)/8, $0x3de046283de04628
-DATA constants<>+3552(SB)/8, $0xbe121043be121043
-DATA constants<>+3560(SB)/8, $0xbe121043be121043
-DATA constants<>+3568(SB)/8, $0xbe121043be121043
-DATA constants<>+3576(SB)/8, $0xbe121043be121043
-DATA constants<>+3584(SB)/8, $0x3e4cc8f23e4cc8f2
-DATA constants<>+3592(SB)/8, $0x3e4cc8f23e4cc8f2
-DATA constants<>+3600(SB)/8, $0x3e4cc8f23e4cc8f2
-DATA constants<>+3608(SB)/8, $0x3e4cc8f23e4cc8f2
-DATA constants<>+3616(SB)/8, $0xbeaaaa9fbeaaaa9f
-DATA constants<>+3624(SB)/8, $0xbeaaaa9fbeaaaa9f
-DATA constants<>+3632(SB)/8, $0xbeaaaa9fbeaaaa9f
-DATA constants<>+3640(SB)/8, $0xbeaaaa9fbeaaaa9f
-DATA constants<>+3648(SB)/8, $0x4120000041200000
-DATA constants<>+3656(SB)/8, $0x4120000041200000
-DATA constants<>+3664(SB)/8, $0x4120000041200000
-DATA constants<>+3672(SB)/8, $0x4120000041200000
-DATA constants<>+3680(SB)/8, $0x3cac728c3cac728c
-DATA constants<>+3688(SB)/8, $0x3cac728c3cac728c
-DATA constants<>+3696(SB)/8, $0x3cac728c3cac728c
-DATA constants<>+3704(SB)/8, $0x3cac728c3cac728c
-DATA constants<>+3712(SB)/8, $0xbbcc90d0bbcc90d0
-DATA constants<>+3720(SB)/8, $0xbbcc90d0bbcc90d0
-DATA constants<>+3728(SB)/8, $0xbbcc90d0bbcc90d0
-DATA constants<>+3736(SB)/8, $0xbbcc90d0bbcc90d0
-DATA constants<>+3744(SB)/8, $0xbd5c8f3fbd5c8f3f
-DATA constants<>+3752(SB)/8, $0xbd5c8f3fbd5c8f3f
-DATA constants<>+3760(SB)/8, $0xbd5c8f3fbd5c8f3f
-DATA constants<>+3768(SB)/8, $0xbd5c8f3fbd5c8f3f
-DATA constants<>+3776(SB)/8, $0x3e0886773e088677
-DATA constants<>+3784(SB)/8, $0x3e0886773e088677
-DATA constants<>+3792(SB)/8, $0x3e0886773e088677
-DATA constants<>+3800(SB)/8, $0x3e0886773e088677
-DATA constants<>+3808(SB)/8, $0xbeaaaaa5beaaaaa5
-DATA constants<>+3816(SB)/8, $0xbeaaaaa5beaaaaa5
-DATA constants<>+3824(SB)/8, $0xbeaaaaa5beaaaaa5
-DATA constants<>+3832(SB)/8, $0xbeaaaaa5beaaaaa5
-DATA constants<>+3840(SB)/8, $0x4038aa3b4038aa3b
-DATA constants<>+3848(SB)/8, $0x4038aa3b4038aa3b
-DATA constants<>+3856(SB)/8, $0x4038aa3b4038aa3b
-DATA constants<>+3864(SB)/8, $0x4038aa3b4038aa3b
-DATA constants<>+3872(SB)/8, $0x3eb172183eb17218
-DATA constants<>+3880(SB)/8, $0x3eb172183eb17218
-DATA constants<>+3888(SB)/8, $0x3eb172183eb17218
-DATA constants<>+3896(SB)/8, $0x3eb172183eb17218
-DATA constants<>+3904(SB)/8, $0x3e891f983e891f98
-DATA constants<>+3912(SB)/8, $0x3e891f983e891f98
-DATA constants<>+3920(SB)/8, $0x3e891f983e891f98
-DATA constants<>+3928(SB)/8, $0x3e891f983e891f98
-DATA constants<>+3936(SB)/8, $0x3db568ac3db568ac
-DATA constants<>+3944(SB)/8, $0x3db568ac3db568ac
-DATA constants<>+3952(SB)/8, $0x3db568ac3db568ac
-DATA constants<>+3960(SB)/8, $0x3db568ac3db568ac
-DATA constants<>+3968(SB)/8, $0x3f2aac273f2aac27
-DATA constants<>+3976(SB)/8, $0x3f2aac273f2aac27
-DATA constants<>+3984(SB)/8, $0x3f2aac273f2aac27
-DATA constants<>+3992(SB)/8, $0x3f2aac273f2aac27
-DATA constants<>+4000(SB)/8, $0x3faaaa453faaaa45
-DATA constants<>+4008(SB)/8, $0x3faaaa453faaaa45
-DATA constants<>+4016(SB)/8, $0x3faaaa453faaaa45
-DATA constants<>+4024(SB)/8, $0x3faaaa453faaaa45
-DATA constants<>+4032(SB)/8, $0x3ffffffe3ffffffe
-DATA constants<>+4040(SB)/8, $0x3ffffffe3ffffffe
-DATA constants<>+4048(SB)/8, $0x3ffffffe3ffffffe
-DATA constants<>+4056(SB)/8, $0x3ffffffe3ffffffe
-DATA constants<>+4064(SB)/8, $0x3f0ccccd3f0ccccd
-DATA constants<>+4072(SB)/8, $0x3f0ccccd3f0ccccd
-DATA constants<>+4080(SB)/8, $0x3f0ccccd3f0ccccd
-DATA constants<>+4088(SB)/8, $0x3f0ccccd3f0ccccd
-DATA constants<>+4096(SB)/8, $0x42b3666642b36666
-DATA constants<>+4104(SB)/8, $0x42b3666642b36666
-DATA constants<>+4112(SB)/8, $0x42b3666642b36666
-DATA constants<>+4120(SB)/8, $0x42b3666642b36666
-DATA constants<>+4128(SB)/8, $0x3e0000003e000000
-DATA constants<>+4136(SB)/8, $0x3e0000003e000000
-DATA constants<>+4144(SB)/8, $0x3e0000003e000000
-DATA constants<>+4152(SB)/8, $0x3e0000003e000000
-DATA constants<>+4160(SB)/8, $0x4b40007d4b40007d
-DATA constants<>+4168(SB)/8, $0x4b40007d4b40007d
-DATA constants<>+4176(SB)/8, $0x4b40007d4b40007d
-DATA constants<>+4184(SB)/8, $0x4b40007d4b40007d
-DATA constants<>+4192(SB)/8, $0x3950115e3950115e
-DATA constants<>+4200(SB)/8, $0x3950115e3950115e
-DATA constants<>+4208(SB)/8, $0x3950115e3950115e
-DATA constants<>+4216(SB)/8, $0x3950115e3950115e
-DATA constants<>+4224(SB)/8, $0x363ab60f363ab60f
-DATA constants<>+4232(SB)/8, $0x363ab60f363ab60f
-DATA constants<>+4240(SB)/8, $0x363ab60f363ab60f
-DATA constants<>+4248(SB)/8, $0x363ab60f363ab60f
-DATA constants<>+4256(SB)/8, $0x3c0888703c088870
-DATA constants<>+4264(SB)/8, $0x3c0888703c088870
-DATA constants<>+4272(SB)/8, $0x3c0888703c088870
-DATA constants<>+4280(SB)/8, $0x3c0888703c088870
-DATA constants<>+4288(SB)/8, $0x5d8000005d800000
-DATA constants<>+4296(SB)/8, $0x5d8000005d800000
-DATA constants<>+4304(SB)/8, $0x5d8000005d800000
-DATA constants<>+4312(SB)/8, $0x5d8000005d800000
-DATA constants<>+4320(SB)/8, $0x3f7fffff3f7fffff
-DATA constants<>+4328(SB)/8, $0x3f7fffff3f7fffff
-DATA constants<>+4336(SB)/8, $0x3f7fffff3f7fffff
-DATA constants<>+4344(SB)/8, $0x3f7fffff3f7fffff
-DATA constants<>+4352(SB)/8, $0x41f0000041f00000
-DATA constants<>+4360(SB)/8, $0x41f0000041f00000
-DATA constants<>+4368(SB)/8, $0x41f0000041f00000
-DATA constants<>+4376(SB)/8, $0x41f0000041f00000
-DATA constants<>+4384(SB)/8, $0xc2dc0000c2dc0000
-DATA constants<>+4392(SB)/8, $0xc2dc0000c2dc0000
-DATA constants<>+4400(SB)/8, $0xc2dc0000c2dc0000
-DATA constants<>+4408(SB)/8, $0xc2dc0000c2dc0000
-DATA constants<>+4416(SB)/8, $0x4280000042800000
-DATA constants<>+4424(SB)/8, $0x4280000042800000
-DATA constants<>+4432(SB)/8, $0x4280000042800000
-DATA constants<>+4440(SB)/8, $0x4280000042800000
-DATA constants<>+4448(SB)/8, $0x1f8000001f800000
-DATA constants<>+4456(SB)/8, $0x1f8000001f800000
-DATA constants<>+4464(SB)/8, $0x1f8000001f800000
-DATA constants<>+4472(SB)/8, $0x1f8000001f800000
-DATA constants<>+4480(SB)/8, $0xbfcc4200bfcc4200
-DATA constants<>+4488(SB)/8, $0xbfcc4200bfcc4200
-DATA constants<>+4496(SB)/8, $0xbfcc4200bfcc4200
-DATA constants<>+4504(SB)/8, $0xbfcc4200bfcc4200
-DATA constants<>+4512(SB)/8, $0xc1300000c1300000
-DATA constants<>+4520(SB)/8, $0xc1300000c1300000
-DATA constants<>+4528(SB)/8, $0xc1300000c1300000
-DATA constants<>+4536(SB)/8, $0xc1300000c1300000
-DATA constants<>+4544(SB)/8, $0xbd922000bd922000
-DATA constants<>+4552(SB)/8, $0xbd922000bd922000
-DATA constants<>+4560(SB)/8, $0xbd922000bd922000
-DATA constants<>+4568(SB)/8, $0xbd922000bd922000
-DATA constants<>+4576(SB)/8, $0xb69e549bb69e549b
-DATA constants<>+4584(SB)/8, $0xb69e549bb69e549b
-DATA constants<>+4592(SB)/8, $0xb69e549bb69e549b
-DATA constants<>+4600(SB)/8, $0xb69e549bb69e549b
-DATA constants<>+4608(SB)/8, $0xb6a67a87b6a67a87
-DATA constants<>+4616(SB)/8, $0xb6a67a87b6a67a87
-DATA constants<>+4624(SB)/8, $0xb6a67a87b6a67a87
-DATA constants<>+4632(SB)/8, $0xb6a67a87b6a67a87
-DATA constants<>+4640(SB)/8, $0x3e9e0a203e9e0a20
-DATA constants<>+4648(SB)/8, $0x3e9e0a203e9e0a20
-DATA constants<>+4656(SB)/8, $0x3e9e0a203e9e0a20
-DATA constants<>+4664(SB)/8, $0x3e9e0a203e9e0a20
-DATA constants<>+4672(SB)/8, $0x416c0000416c0000
-DATA constants<>+4680(SB)/8, $0x416c0000416c0000
-DATA constants<>+4688(SB)/8, $0x416c0000416c0000
-DATA constants<>+4696(SB)/8, $0x416c0000416c0000
-DATA constants<>+4704(SB)/8, $0x3fc000003fc00000
-DATA constants<>+4712(SB)/8, $0x3fc000003fc00000
-DATA constants<>+4720(SB)/8, $0x3fc000003fc00000
-DATA constants<>+4728(SB)/8, $0x3fc000003fc00000
-DATA constants<>+4736(SB)/8, $0x4b4000bf4b4000bf
-DATA constants<>+4744(SB)/8, $0x4b4000bf4b4000bf
-DATA constants<>+4752(SB)/8, $0x4b4000bf4b4000bf
-DATA constants<>+4760(SB)/8, $0x4b4000bf4b4000bf
-DATA constants<>+4768(SB)/8, $0x39b9540d39b9540d
-DATA constants<>+4776(SB)/8, $0x39b9540d39b9540d
-DATA constants<>+4784(SB)/8, $0x39b9540d39b9540d
-DATA constants<>+4792(SB)/8, $0x39b9540d39b9540d
-DATA constants<>+4800(SB)/8, $0x3a38e5513a38e551
-DATA constants<>+4808(SB)/8, $0x3a38e5513a38e551
-DATA constants<>+4816(SB)/8, $0x3a38e5513a38e551
-DATA constants<>+4824(SB)/8, $0x3a38e5513a38e551
-DATA constants<>+4832(SB)/8, $0xbb3e65c4bb3e65c4
-DATA constants<>+4840(SB)/8, $0xbb3e65c4bb3e65c4
-DATA constants<>+4848(SB)/8, $0xbb3e65c4bb3e65c4
-DATA constants<>+4856(SB)/8, $0xbb3e65c4bb3e65c4
-DATA constants<>+4864(SB)/8, $0xbb1ec3bdbb1ec3bd
-DATA constants<>+4872(SB)/8, $0xbb1ec3bdbb1ec3bd
-DATA constants<>+4880(SB)/8, $0xbb1ec3bdbb1ec3bd
-DATA constants<>+4888(SB)/8, $0xbb1ec3bdbb1ec3bd
-DATA constants<>+4896(SB)/8, $0x3a83c3333a83c333
-DATA constants<>+4904(SB)/8, $0x3a83c3333a83c333
-DATA constants<>+4912(SB)/8, $0x3a83c3333a83c333
-DATA constants<>+4920(SB)/8, $0x3a83c3333a83c333
-DATA constants<>+4928(SB)/8, $0x3c302ac73c302ac7
-DATA constants<>+4936(SB)/8, $0x3c302ac73c302ac7
-DATA constants<>+4944(SB)/8, $0x3c302ac73c302ac7
-DATA constants<>+4952(SB)/8, $0x3c302ac73c302ac7
-DATA constants<>+4960(SB)/8, $0x3c916a733c916a73
-DATA constants<>+4968(SB)/8, $0x3c916a733c916a73
-DATA constants<>+4976(SB)/8, $0x3c916a733c916a73
-DATA constants<>+4984(SB)/8, $0x3c916a733c916a73
-DATA constants<>+4992(SB)/8, $0xbca2285fbca2285f
-DATA constants<>+5000(SB)/8, $0xbca2285fbca2285f
-DATA constants<>+5008(SB)/8, $0xbca2285fbca2285f
-DATA constants<>+5016(SB)/8, $0xbca2285fbca2285f
-DATA constants<>+5024(SB)/8, $0xbe0153ffbe0153ff
-DATA constants<>+5032(SB)/8, $0xbe0153ffbe0153ff
-DATA constants<>+5040(SB)/8, $0xbe0153ffbe0153ff
-DATA constants<>+5048(SB)/8, $0xbe0153ffbe0153ff
-DATA constants<>+5056(SB)/8, $0x3e5830263e583026
-DATA constants<>+5064(SB)/8, $0x3e5830263e583026
-DATA constants<>+5072(SB)/8, $0x3e5830263e583026
-DATA constants<>+5080(SB)/8, $0x3e5830263e583026
-DATA constants<>+5088(SB)/8, $0x3c1a12943c1a1294
-DATA constants<>+5096(SB)/8, $0x3c1a12943c1a1294
-DATA constants<>+5104(SB)/8, $0x3c1a12943c1a1294
-DATA constants<>+5112(SB)/8, $0x3c1a12943c1a1294
-DATA constants<>+5120(SB)/8, $0x3ace60453ace6045
-DATA constants<>+5128(SB)/8, $0x3ace60453ace6045
-DATA constants<>+5136(SB)/8, $0x3ace60453ace6045
-DATA constants<>+5144(SB)/8, $0x3ace60453ace6045
-DATA constants<>+5152(SB)/8, $0x3d2358a33d2358a3
-DATA constants<>+5160(SB)/8, $0x3d2358a33d2358a3
-DATA constants<>+5168(SB)/8, $0x3d2358a33d2358a3
-DATA constants<>+5176(SB)/8, $0x3d2358a33d2358a3
-DATA constants<>+5184(SB)/8, $0x3e082bdb3e082bdb
-DATA constants<>+5192(SB)/8, $0x3e082bdb3e082bdb
-DATA constants<>+5200(SB)/8, $0x3e082bdb3e082bdb
-DATA constants<>+5208(SB)/8, $0x3e082bdb3e082bdb
-DATA constants<>+5216(SB)/8, $0x3ecc42293ecc4229
-DATA constants<>+5224(SB)/8, $0x3ecc42293ecc4229
-DATA constants<>+5232(SB)/8, $0x3ecc42293ecc4229
-DATA constants<>+5240(SB)/8, $0x3ecc42293ecc4229
-DATA constants<>+5248(SB)/8, $0x3f4000003f400000
-DATA constants<>+5256(SB)/8, $0x3f4000003f400000
-DATA constants<>+5264(SB)/8, $0x3f4000003f400000
-DATA constants<>+5272(SB)/8, $0x3f4000003f400000
-DATA constants<>+5280(SB)/8, $0x407ccccd407ccccd
-DATA constants<>+5288(SB)/8, $0x407ccccd407ccccd
-DATA constants<>+5296(SB)/8, $0x407ccccd407ccccd
-DATA constants<>+5304(SB)/8, $0x407ccccd407ccccd
-DATA constants<>+5312(SB)/8, $0x38a3b8ff38a3b8ff
-DATA constants<>+5320(SB)/8, $0x38a3b8ff38a3b8ff
-DATA constants<>+5328(SB)/8, $0x38a3b8ff38a3b8ff
-DATA constants<>+5336(SB)/8, $0x38a3b8ff38a3b8ff
-DATA constants<>+5344(SB)/8, $0xba51a8afba51a8af
-DATA constants<>+5352(SB)/8, $0xba51a8afba51a8af
-DATA constants<>+5360(SB)/8, $0xba51a8afba51a8af
-DATA constants<>+5368(SB)/8, $0xba51a8afba51a8af
-DATA constants<>+5376(SB)/8, $0x3ba9f9123ba9f912
-DATA constants<>+5384(SB)/8, $0x3ba9f9123ba9f912
-DATA constants<>+5392(SB)/8, $0x3ba9f9123ba9f912
-DATA constants<>+5400(SB)/8, $0x3ba9f9123ba9f912
-DATA constants<>+5408(SB)/8, $0xbcdbfb8dbcdbfb8d
-DATA constants<>+5416(SB)/8, $0xbcdbfb8dbcdbfb8d
-DATA constants<>+5424(SB)/8, $0xbcdbfb8dbcdbfb8d
-DATA constants<>+5432(SB)/8, $0xbcdbfb8dbcdbfb8d
-DATA constants<>+5440(SB)/8, $0x3de716733de71673
-DATA constants<>+5448(SB)/8, $0x3de716733de71673
-DATA constants<>+5456(SB)/8, $0x3de716733de71673
-DATA constants<>+5464(SB)/8, $0x3de716733de71673
-DATA constants<>+5472(SB)/8, $0xbec0939fbec0939f
-DATA constants<>+5480(SB)/8, $0xbec0939fbec0939f
-DATA constants<>+5488(SB)/8, $0xbec0939fbec0939f
-DATA constants<>+5496(SB)/8, $0xbec0939fbec0939f
-DATA constants<>+5504(SB)/8, $0x3e0375d43e0375d4
-DATA constants<>+5512(SB)/8, $0x3e0375d43e0375d4
-DATA constants<>+5520(SB)/8, $0x3e0375d43e0375d4
-DATA constants<>+5528(SB)/8, $0x3e0375d43e0375d4
-DATA constants<>+5536(SB)/8, $0x4018000040180000
-DATA constants<>+5544(SB)/8, $0x4018000040180000
-DATA constants<>+5552(SB)/8, $0x4018000040180000
-DATA constants<>+5560(SB)/8, $0x4018000040180000
-DATA constants<>+5568(SB)/8, $0x3810da863810da86
-DATA constants<>+5576(SB)/8, $0x3810da863810da86
-DATA constants<>+5584(SB)/8, $0x3810da863810da86
-DATA constants<>+5592(SB)/8, $0x3810da863810da86
-DATA constants<>+5600(SB)/8, $0xb715c120b715c120
-DATA constants<>+5608(SB)/8, $0xb715c120b715c120
-DATA constants<>+5616(SB)/8, $0xb715c120b715c120
-DATA constants<>+5624(SB)/8, $0xb715c120b715c120
-DATA constants<>+5632(SB)/8, $0x37bc469537bc4695
-DATA constants<>+5640(SB)/8, $0x37bc469537bc4695
-DATA constants<>+5648(SB)/8, $0x37bc469537bc4695
-DATA constants<>+5656(SB)/8, $0x37bc469537bc4695
-DATA constants<>+5664(SB)/8, $0xb9aec45cb9aec45c
-DATA constants<>+5672(SB)/8, $0xb9aec45cb9aec45c
-DATA constants<>+5680(SB)/8, $0xb9aec45cb9aec45c
-DATA constants<>+5688(SB)/8, $0xb9aec45cb9aec45c
-DATA constants<>+5696(SB)/8, $0x3a274d8f3a274d8f
-DATA constants<>+5704(SB)/8, $0x3a274d8f3a274d8f
-DATA constants<>+5712(SB)/8, $0x3a274d8f3a274d8f
-DATA constants<>+5720(SB)/8, $0x3a274d8f3a274d8f
-DATA constants<>+5728(SB)/8, $0x38eca05338eca053
-DATA constants<>+5736(SB)/8, $0x38eca05338eca053
-DATA constants<>+5744(SB)/8, $0x38eca05338eca053
-DATA constants<>+5752(SB)/8, $0x38eca05338eca053
-DATA constants<>+5760(SB)/8, $0xbb4e2570bb4e2570
-DATA constants<>+5768(SB)/8, $0xbb4e2570bb4e2570
-DATA constants<>+5776(SB)/8, $0xbb4e2570bb4e2570
-DATA constants<>+5784(SB)/8, $0xbb4e2570bb4e2570
-DATA constants<>+5792(SB)/8, $0x3c090c943c090c94
-DATA constants<>+5800(SB)/8, $0x3c090c943c090c94
-DATA constants<>+5808(SB)/8, $0x3c090c943c090c94
-DATA constants<>+5816(SB)/8, $0x3c090c943c090c94
-DATA constants<>+5824(SB)/8, $0xbc56ff1bbc56ff1b
-DATA constants<>+5832(SB)/8, $0xbc56ff1bbc56ff1b
-DATA constants<>+5840(SB)/8, $0xbc56ff1bbc56ff1b
-DATA constants<>+5848(SB)/8, $0xbc56ff1bbc56ff1b
-DATA constants<>+5856(SB)/8, $0x3c60edd33c60edd3
-DATA constants<>+5864(SB)/8, $0x3c60edd33c60edd3
-DATA constants<>+5872(SB)/8, $0x3c60edd33c60edd3
-DATA constants<>+5880(SB)/8, $0x3c60edd33c60edd3
-DATA constants<>+5888(SB)/8, $0xbc1bec6bbc1bec6b
-DATA constants<>+5896(SB)/8, $0xbc1bec6bbc1bec6b
-DATA constants<>+5904(SB)/8, $0xbc1bec6bbc1bec6b
-DATA constants<>+5912(SB)/8, $0xbc1bec6bbc1bec6b
-DATA constants<>+5920(SB)/8, $0x3b8349ea3b8349ea
-DATA constants<>+5928(SB)/8, $0x3b8349ea3b8349ea
-DATA constants<>+5936(SB)/8, $0x3b8349ea3b8349ea
-DATA constants<>+5944(SB)/8, $0x3b8349ea3b8349ea
-DATA constants<>+5952(SB)/8, $0x3f7fccb13f7fccb1
-DATA constants<>+5960(SB)/8, $0x3f7fccb13f7fccb1
-DATA constants<>+5968(SB)/8, $0x3f7fccb13f7fccb1
-DATA constants<>+5976(SB)/8, $0x3f7fccb13f7fccb1
-DATA constants<>+5984(SB)/8, $0x41a0000041a00000
-DATA constants<>+5992(SB)/8, $0x41a0000041a00000
-DATA constants<>+6000(SB)/8, $0x41a0000041a00000
-DATA constants<>+6008(SB)/8, $0x41a0000041a00000
-DATA constants<>+6016(SB)/8, $0x3ca48be73ca48be7
-DATA constants<>+6024(SB)/8, $0x3ca48be73ca48be7
-DATA constants<>+6032(SB)/8, $0x3ca48be73ca48be7
-DATA constants<>+6040(SB)/8, $0x3ca48be73ca48be7
-DATA constants<>+6048(SB)/8, $0xbb57a4e7bb57a4e7
-DATA constants<>+6056(SB)/8, $0xbb57a4e7bb57a4e7
-DATA constants<>+6064(SB)/8, $0xbb57a4e7bb57a4e7
-DATA constants<>+6072(SB)/8, $0xbb57a4e7bb57a4e7
-DATA constants<>+6080(SB)/8, $0xbd6b5846bd6b5846
-DATA constants<>+6088(SB)/8, $0xbd6b5846bd6b5846
-DATA constants<>+6096(SB)/8, $0xbd6b5846bd6b5846
-DATA constants<>+6104(SB)/8, $0xbd6b5846bd6b5846
-DATA constants<>+6112(SB)/8, $0x3dda57043dda5704
-DATA constants<>+6120(SB)/8, $0x3dda57043dda5704
-DATA constants<>+6128(SB)/8, $0x3dda57043dda5704
-DATA constants<>+6136(SB)/8, $0x3dda57043dda5704
-DATA constants<>+6144(SB)/8, $0xbe1d21afbe1d21af
-DATA constants<>+6152(SB)/8, $0xbe1d21afbe1d21af
-DATA constants<>+6160(SB)/8, $0xbe1d21afbe1d21af
-DATA constants<>+6168(SB)/8, $0xbe1d21afbe1d21af
-DATA constants<>+6176(SB)/8, $0x3e49a5aa3e49a5aa
-DATA constants<>+6184(SB)/8, $0x3e49a5aa3e49a5aa
-DATA constants<>+6192(SB)/8, $0x3e49a5aa3e49a5aa
-DATA constants<>+6200(SB)/8, $0x3e49a5aa3e49a5aa
-DATA constants<>+6208(SB)/8, $0xbe7f91f3be7f91f3
-DATA constants<>+6216(SB)/8, $0xbe7f91f3be7f91f3
-DATA constants<>+6224(SB)/8, $0xbe7f91f3be7f91f3
-DATA constants<>+6232(SB)/8, $0xbe7f91f3be7f91f3
-DATA constants<>+6240(SB)/8, $0x3eaaa6e83eaaa6e8
-DATA constants<>+6248(SB)/8, $0x3eaaa6e83eaaa6e8
-DATA constants<>+6256(SB)/8, $0x3eaaa6e83eaaa6e8
-DATA constants<>+6264(SB)/8, $0x3eaaa6e83eaaa6e8
-DATA constants<>+6272(SB)/8, $0xbeffffe9beffffe9
-DATA constants<>+6280(SB)/8, $0xbeffffe9beffffe9
-DATA constants<>+6288(SB)/8, $0xbeffffe9beffffe9
-DATA constants<>+6296(SB)/8, $0xbeffffe9beffffe9
-DATA constants<>+6304(SB)/8, $0x3fe109663fe10966
-DATA constants<>+6312(SB)/8, $0x3fe109663fe10966
-DATA constants<>+6320(SB)/8, $0x3fe109663fe10966
-DATA constants<>+6328(SB)/8, $0x3fe109663fe10966
-DATA constants<>+6336(SB)/8, $0x3f867d5f3f867d5f
-DATA constants<>+6344(SB)/8, $0x3f867d5f3f867d5f
-DATA constants<>+6352(SB)/8, $0x3f867d5f3f867d5f
-DATA constants<>+6360(SB)/8, $0x3f867d5f3f867d5f
-DATA constants<>+6368(SB)/8, $0x4320000043200000
-DATA constants<>+6376(SB)/8, $0x4320000043200000
-DATA constants<>+6384(SB)/8, $0x4320000043200000
-DATA constants<>+6392(SB)/8, $0x4320000043200000
-DATA constants<>+6400(SB)/8, $0xc3200000c3200000
-DATA constants<>+6408(SB)/8, $0xc3200000c3200000
-DATA constants<>+6416(SB)/8, $0xc3200000c3200000
-DATA constants<>+6424(SB)/8, $0xc3200000c3200000
-DATA constants<>+6432(SB)/8, $0x3eaaaaab3eaaaaab
-DATA constants<>+6440(SB)/8, $0x3eaaaaab3eaaaaab
-DATA constants<>+6448(SB)/8, $0x3eaaaaab3eaaaaab
-DATA constants<>+6456(SB)/8, $0x3eaaaaab3eaaaaab
-DATA constants<>+6464(SB)/8, $0x4580000045800000
-DATA constants<>+6472(SB)/8, $0x4580000045800000
-DATA constants<>+6480(SB)/8, $0x4580000045800000
-DATA constants<>+6488(SB)/8, $0x4580000045800000
-DATA constants<>+6496(SB)/8, $0x3e12293e3e12293e
-DATA constants<>+6504(SB)/8, $0x3e12293e3e12293e
-DATA constants<>+6512(SB)/8, $0x3e12293e3e12293e
-DATA constants<>+6520(SB)/8, $0x3e12293e3e12293e
-DATA constants<>+6528(SB)/8, $0x3defd1323defd132
-DATA constants<>+6536(SB)/8, $0x3defd1323defd132
-DATA constants<>+6544(SB)/8, $0x3defd1323defd132
-DATA constants<>+6552(SB)/8, $0x3defd1323defd132
-DATA constants<>+6560(SB)/8, $0x3e4ccd003e4ccd00
-DATA constants<>+6568(SB)/8, $0x3e4ccd003e4ccd00
-DATA constants<>+6576(SB)/8, $0x3e4ccd003e4ccd00
-DATA constants<>+6584(SB)/8, $0x3e4ccd003e4ccd00
-DATA constants<>+6592(SB)/8, $0xb22aaaabb22aaaab
-DATA constants<>+6600(SB)/8, $0xb22aaaabb22aaaab
-DATA constants<>+6608(SB)/8, $0xb22aaaabb22aaaab
-DATA constants<>+6616(SB)/8, $0xb22aaaabb22aaaab
-DATA constants<>+6624(SB)/8, $0x3325706033257060
-DATA constants<>+6632(SB)/8, $0x3325706033257060
-DATA constants<>+6640(SB)/8, $0x3325706033257060
-DATA constants<>+6648(SB)/8, $0x3325706033257060
-DATA constants<>+6656(SB)/8, $0x4b4000fe4b4000fe
-DATA constants<>+6664(SB)/8, $0x4b4000fe4b4000fe
-DATA constants<>+6672(SB)/8, $0x4b4000fe4b4000fe
-DATA constants<>+6680(SB)/8, $0x4b4000fe4b4000fe
-DATA constants<>+6688(SB)/8, $0x3aaf862b3aaf862b
-DATA constants<>+6696(SB)/8, $0x3aaf862b3aaf862b
-DATA constants<>+6704(SB)/8, $0x3aaf862b3aaf862b
-DATA constants<>+6712(SB)/8, $0x3aaf862b3aaf862b
-DATA constants<>+6720(SB)/8, $0x3920d6f53920d6f5
-DATA constants<>+6728(SB)/8, $0x3920d6f53920d6f5
-DATA constants<>+6736(SB)/8, $0x3920d6f53920d6f5
-DATA constants<>+6744(SB)/8, $0x3920d6f53920d6f5
-DATA constants<>+6752(SB)/8, $0x3c1d96d73c1d96d7
-DATA constants<>+6760(SB)/8, $0x3c1d96d73c1d96d7
-DATA constants<>+6768(SB)/8, $0x3c1d96d73c1d96d7
-DATA constants<>+6776(SB)/8, $0x3c1d96d73c1d96d7
-DATA constants<>+6784(SB)/8, $0x3d6357bb3d6357bb
-DATA constants<>+6792(SB)/8, $0x3d6357bb3d6357bb
-DATA constants<>+6800(SB)/8, $0x3d6357bb3d6357bb
-DATA constants<>+6808(SB)/8, $0x3d6357bb3d6357bb
-DATA constants<>+6816(SB)/8, $0x3e75fdee3e75fdee
-DATA constants<>+6824(SB)/8, $0x3e75fdee3e75fdee
-DATA constants<>+6832(SB)/8, $0x3e75fdee3e75fdee
-DATA constants<>+6840(SB)/8, $0x3e75fdee3e75fdee
-DATA constants<>+6848(SB)/8, $0x3f3172183f317218
-DATA constants<>+6856(SB)/8, $0x3f3172183f317218
-DATA constants<>+6864(SB)/8, $0x3f3172183f317218
-DATA constants<>+6872(SB)/8, $0x3f3172183f317218
-DATA constants<>+6880(SB)/8, $0x42b1999a42b1999a
-DATA constants<>+6888(SB)/8, $0x42b1999a42b1999a
-DATA constants<>+6896(SB)/8, $0x42b1999a42b1999a
-DATA constants<>+6904(SB)/8, $0x42b1999a42b1999a
-DATA constants<>+6912(SB)/8, $0xc2b00000c2b00000
-DATA constants<>+6920(SB)/8, $0xc2b00000c2b00000
-DATA constants<>+6928(SB)/8, $0xc2b00000c2b00000
-DATA constants<>+6936(SB)/8, $0xc2b00000c2b00000
-DATA constants<>+6944(SB)/8, $0x3d61faff3d61faff
-DATA constants<>+6952(SB)/8, $0x3d61faff3d61faff
-DATA constants<>+6960(SB)/8, $0x3d61faff3d61faff
-DATA constants<>+6968(SB)/8, $0x3d61faff3d61faff
-DATA constants<>+6976(SB)/8, $0x3e78704b3e78704b
-DATA constants<>+6984(SB)/8, $0x3e78704b3e78704b
-DATA constants<>+6992(SB)/8, $0x3e78704b3e78704b
-DATA constants<>+7000(SB)/8, $0x3e78704b3e78704b
-DATA constants<>+7008(SB)/8, $0x3f3179953f317995
-DATA constants<>+7016(SB)/8, $0x3f3179953f317995
-DATA constants<>+7024(SB)/8, $0x3f3179953f317995
-DATA constants<>+7032(SB)/8, $0x3f3179953f317995
-DATA constants<>+7040(SB)/8, $0x3f7ffb453f7ffb45
-DATA constants<>+7048(SB)/8, $0x3f7ffb453f7ffb45
-DATA constants<>+7056(SB)/8, $0x3f7ffb453f7ffb45
-DATA constants<>+7064(SB)/8, $0x3f7ffb453f7ffb45
-DATA constants<>+7072(SB)/8, $0x40b0000040b00000
-DATA constants<>+7080(SB)/8, $0x40b0000040b00000
-DATA constants<>+7088(SB)/8, $0x40b0000040b00000
-DATA constants<>+7096(SB)/8, $0x40b0000040b00000
-DATA constants<>+7104(SB)/8, $0xc0b00000c0b00000
-DATA constants<>+7112(SB)/8, $0xc0b00000c0b00000
-DATA constants<>+7120(SB)/8, $0xc0b00000c0b00000
-DATA constants<>+7128(SB)/8, $0xc0b00000c0b00000
-DATA constants<>+7136(SB)/8, $0x3ace916f3ace916f
-DATA constants<>+7144(SB)/8, $0x3ace916f3ace916f
-DATA constants<>+7152(SB)/8, $0x3ace916f3ace916f
-DATA constants<>+7160(SB)/8, $0x3ace916f3ace916f
-DATA constants<>+7168(SB)/8, $0x3ded0dfb3ded0dfb
-DATA constants<>+7176(SB)/8, $0x3ded0dfb3ded0dfb
-DATA constants<>+7184(SB)/8, $0x3ded0dfb3ded0dfb
-DATA constants<>+7192(SB)/8, $0x3ded0dfb3ded0dfb
-DATA constants<>+7200(SB)/8, $0x3f7fffbc3f7fffbc
-DATA constants<>+7208(SB)/8, $0x3f7fffbc3f7fffbc
-DATA constants<>+7216(SB)/8, $0x3f7fffbc3f7fffbc
-DATA constants<>+7224(SB)/8, $0x3f7fffbc3f7fffbc
-DATA constants<>+7232(SB)/8, $0x387cda82387cda82
-DATA constants<>+7240(SB)/8, $0x387cda82387cda82
-DATA constants<>+7248(SB)/8, $0x387cda82387cda82
-DATA constants<>+7256(SB)/8, $0x387cda82387cda82
-DATA constants<>+7264(SB)/8, $0x3c93291c3c93291c
-DATA constants<>+7272(SB)/8, $0x3c93291c3c93291c
-DATA constants<>+7280(SB)/8, $0x3c93291c3c93291c
-DATA constants<>+7288(SB)/8, $0x3c93291c3c93291c
-DATA constants<>+7296(SB)/8, $0x3ee5ea443ee5ea44
-DATA constants<>+7304(SB)/8, $0x3ee5ea443ee5ea44
-DATA constants<>+7312(SB)/8, $0x3ee5ea443ee5ea44
-DATA constants<>+7320(SB)/8, $0x3ee5ea443ee5ea44
-DATA constants<>+7328(SB)/8, $0xbd922279bd922279
-DATA constants<>+7336(SB)/8, $0xbd922279bd922279
-DATA constants<>+7344(SB)/8, $0xbd922279bd922279
-DATA constants<>+7352(SB)/8, $0xbd922279bd922279
-DATA constants<>+7360(SB)/8, $0xbfcc422abfcc422a
-DATA constants<>+7368(SB)/8, $0xbfcc422abfcc422a
-DATA constants<>+7376(SB)/8, $0xbfcc422abfcc422a
-DATA constants<>+7384(SB)/8, $0xbfcc422abfcc422a
-GLOBL constants<>(SB), RODATA|NOPTR, $7392
+DATA constants<>+768(SB)/8, $0xc2b00000c2b00000
+DATA constants<>+776(SB)/8, $0xc2b00000c2b00000
+DATA constants<>+784(SB)/8, $0xc2b00000c2b00000
+DATA constants<>+792(SB)/8, $0xc2b00000c2b00000
+DATA constants<>+800(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA constants<>+808(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA constants<>+816(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA constants<>+824(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA constants<>+832(SB)/8, $0x3f3172183f317218
+DATA constants<>+840(SB)/8, $0x3f3172183f317218
+DATA constants<>+848(SB)/8, $0x3f3172183f317218
+DATA constants<>+856(SB)/8, $0x3f3172183f317218
+DATA constants<>+864(SB)/8, $0x3c07d3ec3c07d3ec
+DATA constants<>+872(SB)/8, $0x3c07d3ec3c07d3ec
+DATA constants<>+880(SB)/8, $0x3c07d3ec3c07d3ec
+DATA constants<>+888(SB)/8, $0x3c07d3ec3c07d3ec
+DATA constants<>+896(SB)/8, $0x3d2b9d683d2b9d68
+DATA constants<>+904(SB)/8, $0x3d2b9d683d2b9d68
+DATA constants<>+912(SB)/8, $0x3d2b9d683d2b9d68
+DATA constants<>+920(SB)/8, $0x3d2b9d683d2b9d68
+DATA constants<>+928(SB)/8, $0x3e2aad373e2aad37
+DATA constants<>+936(SB)/8, $0x3e2aad373e2aad37
+DATA constants<>+944(SB)/8, $0x3e2aad373e2aad37
+DATA constants<>+952(SB)/8, $0x3e2aad373e2aad37
+DATA constants<>+960(SB)/8, $0x3efffee23efffee2
+DATA constants<>+968(SB)/8, $0x3efffee23efffee2
+DATA constants<>+976(SB)/8, $0x3efffee23efffee2
+DATA constants<>+984(SB)/8, $0x3efffee23efffee2
+DATA constants<>+992(SB)/8, $0x3f7ffffb3f7ffffb
+DATA constants<>+1000(SB)/8, $0x3f7ffffb3f7ffffb
+DATA constants<>+1008(SB)/8, $0x3f7ffffb3f7ffffb
+DATA constants<>+1016(SB)/8, $0x3f7ffffb3f7ffffb
+DATA constants<>+1024(SB)/8, $0x42b2000042b20000
+DATA constants<>+1032(SB)/8, $0x42b2000042b20000
+DATA constants<>+1040(SB)/8, $0x42b2000042b20000
+DATA constants<>+1048(SB)/8, $0x42b2000042b20000
+DATA constants<>+1056(SB)/8, $0xc1a00000c1a00000
+DATA constants<>+1064(SB)/8, $0xc1a00000c1a00000
+DATA constants<>+1072(SB)/8, $0xc1a00000c1a00000
+DATA constants<>+1080(SB)/8, $0xc1a00000c1a00000
+DATA constants<>+1088(SB)/8, $0x4b40007e4b40007e
+DATA constants<>+1096(SB)/8, $0x4b40007e4b40007e
+DATA constants<>+1104(SB)/8, $0x4b40007e4b40007e
+DATA constants<>+1112(SB)/8, $0x4b40007e4b40007e
+DATA constants<>+1120(SB)/8, $0x3f3172003f317200
+DATA constants<>+1128(SB)/8, $0x3f3172003f317200
+DATA constants<>+1136(SB)/8, $0x3f3172003f317200
+DATA constants<>+1144(SB)/8, $0x3f3172003f317200
+DATA constants<>+1152(SB)/8, $0x35bfbe8e35bfbe8e
+DATA constants<>+1160(SB)/8, $0x35bfbe8e35bfbe8e
+DATA constants<>+1168(SB)/8, $0x35bfbe8e35bfbe8e
+DATA constants<>+1176(SB)/8, $0x35bfbe8e35bfbe8e
+DATA constants<>+1184(SB)/8, $0x3c0915f53c0915f5
+DATA constants<>+1192(SB)/8, $0x3c0915f53c0915f5
+DATA constants<>+1200(SB)/8, $0x3c0915f53c0915f5
+DATA constants<>+1208(SB)/8, $0x3c0915f53c0915f5
+DATA constants<>+1216(SB)/8, $0x3ab567cd3ab567cd
+DATA constants<>+1224(SB)/8, $0x3ab567cd3ab567cd
+DATA constants<>+1232(SB)/8, $0x3ab567cd3ab567cd
+DATA constants<>+1240(SB)/8, $0x3ab567cd3ab567cd
+DATA constants<>+1248(SB)/8, $0x3d2aabcb3d2aabcb
+DATA constants<>+1256(SB)/8, $0x3d2aabcb3d2aabcb
+DATA constants<>+1264(SB)/8, $0x3d2aabcb3d2aabcb
+DATA constants<>+1272(SB)/8, $0x3d2aabcb3d2aabcb
+DATA constants<>+1280(SB)/8, $0x3e2aaa553e2aaa55
+DATA constants<>+1288(SB)/8, $0x3e2aaa553e2aaa55
+DATA constants<>+1296(SB)/8, $0x3e2aaa553e2aaa55
+DATA constants<>+1304(SB)/8, $0x3e2aaa553e2aaa55
+DATA constants<>+1312(SB)/8, $0x3effffff3effffff
+DATA constants<>+1320(SB)/8, $0x3effffff3effffff
+DATA constants<>+1328(SB)/8, $0x3effffff3effffff
+DATA constants<>+1336(SB)/8, $0x3effffff3effffff
+DATA constants<>+1344(SB)/8, $0x3f0000003f000000
+DATA constants<>+1352(SB)/8, $0x3f0000003f000000
+DATA constants<>+1360(SB)/8, $0x3f0000003f000000
+DATA constants<>+1368(SB)/8, $0x3f0000003f000000
+DATA constants<>+1376(SB)/8, $0x3300000033000000
+DATA constants<>+1384(SB)/8, $0x3300000033000000
+DATA constants<>+1392(SB)/8, $0x3300000033000000
+DATA constants<>+1400(SB)/8, $0x3300000033000000
+DATA constants<>+1408(SB)/8, $0x7f8000007f800000
+DATA constants<>+1416(SB)/8, $0x7f8000007f800000
+DATA constants<>+1424(SB)/8, $0x7f8000007f800000
+DATA constants<>+1432(SB)/8, $0x7f8000007f800000
+DATA constants<>+1440(SB)/8, $0xfefffffffeffffff
+DATA constants<>+1448(SB)/8, $0xfefffffffeffffff
+DATA constants<>+1456(SB)/8, $0xfefffffffeffffff
+DATA constants<>+1464(SB)/8, $0xfefffffffeffffff
+DATA constants<>+1472(SB)/8, $0x3f3504f33f3504f3
+DATA constants<>+1480(SB)/8, $0x3f3504f33f3504f3
+DATA constants<>+1488(SB)/8, $0x3f3504f33f3504f3
+DATA constants<>+1496(SB)/8, $0x3f3504f33f3504f3
+DATA constants<>+1504(SB)/8, $0xbd97f3bdbd97f3bd
+DATA constants<>+1512(SB)/8, $0xbd97f3bdbd97f3bd
+DATA constants<>+1520(SB)/8, $0xbd97f3bdbd97f3bd
+DATA constants<>+1528(SB)/8, $0xbd97f3bdbd97f3bd
+DATA constants<>+1536(SB)/8, $0x3e034d573e034d57
+DATA constants<>+1544(SB)/8, $0x3e034d573e034d57
+DATA constants<>+1552(SB)/8, $0x3e034d573e034d57
+DATA constants<>+1560(SB)/8, $0x3e034d573e034d57
+DATA constants<>+1568(SB)/8, $0xbe07fe3fbe07fe3f
+DATA constants<>+1576(SB)/8, $0xbe07fe3fbe07fe3f
+DATA constants<>+1584(SB)/8, $0xbe07fe3fbe07fe3f
+DATA constants<>+1592(SB)/8, $0xbe07fe3fbe07fe3f
+DATA constants<>+1600(SB)/8, $0x3e115ebf3e115ebf
+DATA constants<>+1608(SB)/8, $0x3e115ebf3e115ebf
+DATA constants<>+1616(SB)/8, $0x3e115ebf3e115ebf
+DATA constants<>+1624(SB)/8, $0x3e115ebf3e115ebf
+DATA constants<>+1632(SB)/8, $0xbe2a0d77be2a0d77
+DATA constants<>+1640(SB)/8, $0xbe2a0d77be2a0d77
+DATA constants<>+1648(SB)/8, $0xbe2a0d77be2a0d77
+DATA constants<>+1656(SB)/8, $0xbe2a0d77be2a0d77
+DATA constants<>+1664(SB)/8, $0x3e4ccff43e4ccff4
+DATA constants<>+1672(SB)/8, $0x3e4ccff43e4ccff4
+DATA constants<>+1680(SB)/8, $0x3e4ccff43e4ccff4
+DATA constants<>+1688(SB)/8, $0x3e4ccff43e4ccff4
+DATA constants<>+1696(SB)/8, $0xbe800226be800226
+DATA constants<>+1704(SB)/8, $0xbe800226be800226
+DATA constants<>+1712(SB)/8, $0xbe800226be800226
+DATA constants<>+1720(SB)/8, $0xbe800226be800226
+DATA constants<>+1728(SB)/8, $0x3eaaaaac3eaaaaac
+DATA constants<>+1736(SB)/8, $0x3eaaaaac3eaaaaac
+DATA constants<>+1744(SB)/8, $0x3eaaaaac3eaaaaac
+DATA constants<>+1752(SB)/8, $0x3eaaaaac3eaaaaac
+DATA constants<>+1760(SB)/8, $0xbefffffcbefffffc
+DATA constants<>+1768(SB)/8, $0xbefffffcbefffffc
+DATA constants<>+1776(SB)/8, $0xbefffffcbefffffc
+DATA constants<>+1784(SB)/8, $0xbefffffcbefffffc
+DATA constants<>+1792(SB)/8, $0xff800000ff800000
+DATA constants<>+1800(SB)/8, $0xff800000ff800000
+DATA constants<>+1808(SB)/8, $0xff800000ff800000
+DATA constants<>+1816(SB)/8, $0xff800000ff800000
+DATA constants<>+1824(SB)/8, $0xbe054894be054894
+DATA constants<>+1832(SB)/8, $0xbe054894be054894
+DATA constants<>+1840(SB)/8, $0xbe054894be054894
+DATA constants<>+1848(SB)/8, $0xbe054894be054894
+DATA constants<>+1856(SB)/8, $0x3e4b0c483e4b0c48
+DATA constants<>+1864(SB)/8, $0x3e4b0c483e4b0c48
+DATA constants<>+1872(SB)/8, $0x3e4b0c483e4b0c48
+DATA constants<>+1880(SB)/8, $0x3e4b0c483e4b0c48
+DATA constants<>+1888(SB)/8, $0xbe420eeabe420eea
+DATA constants<>+1896(SB)/8, $0xbe420eeabe420eea
+DATA constants<>+1904(SB)/8, $0xbe420eeabe420eea
+DATA constants<>+1912(SB)/8, $0xbe420eeabe420eea
+DATA constants<>+1920(SB)/8, $0x3e4fd6793e4fd679
+DATA constants<>+1928(SB)/8, $0x3e4fd6793e4fd679
+DATA constants<>+1936(SB)/8, $0x3e4fd6793e4fd679
+DATA constants<>+1944(SB)/8, $0x3e4fd6793e4fd679
+DATA constants<>+1952(SB)/8, $0xbe755575be755575
+DATA constants<>+1960(SB)/8, $0xbe755575be755575
+DATA constants<>+1968(SB)/8, $0xbe755575be755575
+DATA constants<>+1976(SB)/8, $0xbe755575be755575
+DATA constants<>+1984(SB)/8, $0x3e93c5c53e93c5c5
+DATA constants<>+1992(SB)/8, $0x3e93c5c53e93c5c5
+DATA constants<>+2000(SB)/8, $0x3e93c5c53e93c5c5
+DATA constants<>+2008(SB)/8, $0x3e93c5c53e93c5c5
+DATA constants<>+2016(SB)/8, $0xbeb8ad8fbeb8ad8f
+DATA constants<>+2024(SB)/8, $0xbeb8ad8fbeb8ad8f
+DATA constants<>+2032(SB)/8, $0xbeb8ad8fbeb8ad8f
+DATA constants<>+2040(SB)/8, $0xbeb8ad8fbeb8ad8f
+DATA constants<>+2048(SB)/8, $0x3ef638513ef63851
+DATA constants<>+2056(SB)/8, $0x3ef638513ef63851
+DATA constants<>+2064(SB)/8, $0x3ef638513ef63851
+DATA constants<>+2072(SB)/8, $0x3ef638513ef63851
+DATA constants<>+2080(SB)/8, $0xbf38aa38bf38aa38
+DATA constants<>+2088(SB)/8, $0xbf38aa38bf38aa38
+DATA constants<>+2096(SB)/8, $0xbf38aa38bf38aa38
+DATA constants<>+2104(SB)/8, $0xbf38aa38bf38aa38
+DATA constants<>+2112(SB)/8, $0x32a5706032a57060
+DATA constants<>+2120(SB)/8, $0x32a5706032a57060
+DATA constants<>+2128(SB)/8, $0x32a5706032a57060
+DATA constants<>+2136(SB)/8, $0x32a5706032a57060
+DATA constants<>+2144(SB)/8, $0xbd1f08e1bd1f08e1
+DATA constants<>+2152(SB)/8, $0xbd1f08e1bd1f08e1
+DATA constants<>+2160(SB)/8, $0xbd1f08e1bd1f08e1
+DATA constants<>+2168(SB)/8, $0xbd1f08e1bd1f08e1
+DATA constants<>+2176(SB)/8, $0x3d73f55c3d73f55c
+DATA constants<>+2184(SB)/8, $0x3d73f55c3d73f55c
+DATA constants<>+2192(SB)/8, $0x3d73f55c3d73f55c
+DATA constants<>+2200(SB)/8, $0x3d73f55c3d73f55c
+DATA constants<>+2208(SB)/8, $0xbd6a12f6bd6a12f6
+DATA constants<>+2216(SB)/8, $0xbd6a12f6bd6a12f6
+DATA constants<>+2224(SB)/8, $0xbd6a12f6bd6a12f6
+DATA constants<>+2232(SB)/8, $0xbd6a12f6bd6a12f6
+DATA constants<>+2240(SB)/8, $0x3d7a72673d7a7267
+DATA constants<>+2248(SB)/8, $0x3d7a72673d7a7267
+DATA constants<>+2256(SB)/8, $0x3d7a72673d7a7267
+DATA constants<>+2264(SB)/8, $0x3d7a72673d7a7267
+DATA constants<>+2272(SB)/8, $0xbd93b1a7bd93b1a7
+DATA constants<>+2280(SB)/8, $0xbd93b1a7bd93b1a7
+DATA constants<>+2288(SB)/8, $0xbd93b1a7bd93b1a7
+DATA constants<>+2296(SB)/8, $0xbd93b1a7bd93b1a7
+DATA constants<>+2304(SB)/8, $0x3db1ed633db1ed63
+DATA constants<>+2312(SB)/8, $0x3db1ed633db1ed63
+DATA constants<>+2320(SB)/8, $0x3db1ed633db1ed63
+DATA constants<>+2328(SB)/8, $0x3db1ed633db1ed63
+DATA constants<>+2336(SB)/8, $0xbdde5fd8bdde5fd8
+DATA constants<>+2344(SB)/8, $0xbdde5fd8bdde5fd8
+DATA constants<>+2352(SB)/8, $0xbdde5fd8bdde5fd8
+DATA constants<>+2360(SB)/8, $0xbdde5fd8bdde5fd8
+DATA constants<>+2368(SB)/8, $0x3e143d443e143d44
+DATA constants<>+2376(SB)/8, $0x3e143d443e143d44
+DATA constants<>+2384(SB)/8, $0x3e143d443e143d44
+DATA constants<>+2392(SB)/8, $0x3e143d443e143d44
+DATA constants<>+2400(SB)/8, $0xbe5e5bd5be5e5bd5
+DATA constants<>+2408(SB)/8, $0xbe5e5bd5be5e5bd5
+DATA constants<>+2416(SB)/8, $0xbe5e5bd5be5e5bd5
+DATA constants<>+2424(SB)/8, $0xbe5e5bd5be5e5bd5
+DATA constants<>+2432(SB)/8, $0x369a84fc369a84fc
+DATA constants<>+2440(SB)/8, $0x369a84fc369a84fc
+DATA constants<>+2448(SB)/8, $0x369a84fc369a84fc
+DATA constants<>+2456(SB)/8, $0x369a84fc369a84fc
+DATA constants<>+2464(SB)/8, $0xb22d91afb22d91af
+DATA constants<>+2472(SB)/8, $0xb22d91afb22d91af
+DATA constants<>+2480(SB)/8, $0xb22d91afb22d91af
+DATA constants<>+2488(SB)/8, $0xb22d91afb22d91af
+DATA constants<>+2496(SB)/8, $0x3ede5bd93ede5bd9
+DATA constants<>+2504(SB)/8, $0x3ede5bd93ede5bd9
+DATA constants<>+2512(SB)/8, $0x3ede5bd93ede5bd9
+DATA constants<>+2520(SB)/8, $0x3ede5bd93ede5bd9
+DATA constants<>+2528(SB)/8, $0x3e9a20003e9a2000
+DATA constants<>+2536(SB)/8, $0x3e9a20003e9a2000
+DATA constants<>+2544(SB)/8, $0x3e9a20003e9a2000
+DATA constants<>+2552(SB)/8, $0x3e9a20003e9a2000
+DATA constants<>+2560(SB)/8, $0x4b4000004b400000
+DATA constants<>+2568(SB)/8, $0x4b4000004b400000
+DATA constants<>+2576(SB)/8, $0x4b4000004b400000
+DATA constants<>+2584(SB)/8, $0x4b4000004b400000
+DATA constants<>+2592(SB)/8, $0x4680000046800000
+DATA constants<>+2600(SB)/8, $0x4680000046800000
+DATA constants<>+2608(SB)/8, $0x4680000046800000
+DATA constants<>+2616(SB)/8, $0x4680000046800000
+DATA constants<>+2624(SB)/8, $0x3ea2f9833ea2f983
+DATA constants<>+2632(SB)/8, $0x3ea2f9833ea2f983
+DATA constants<>+2640(SB)/8, $0x3ea2f9833ea2f983
+DATA constants<>+2648(SB)/8, $0x3ea2f9833ea2f983
+DATA constants<>+2656(SB)/8, $0x40490fdb40490fdb
+DATA constants<>+2664(SB)/8, $0x40490fdb40490fdb
+DATA constants<>+2672(SB)/8, $0x40490fdb40490fdb
+DATA constants<>+2680(SB)/8, $0x40490fdb40490fdb
+DATA constants<>+2688(SB)/8, $0xb3bbbd2eb3bbbd2e
+DATA constants<>+2696(SB)/8, $0xb3bbbd2eb3bbbd2e
+DATA constants<>+2704(SB)/8, $0xb3bbbd2eb3bbbd2e
+DATA constants<>+2712(SB)/8, $0xb3bbbd2eb3bbbd2e
+DATA constants<>+2720(SB)/8, $0xa7772ceda7772ced
+DATA constants<>+2728(SB)/8, $0xa7772ceda7772ced
+DATA constants<>+2736(SB)/8, $0xa7772ceda7772ced
+DATA constants<>+2744(SB)/8, $0xa7772ceda7772ced
+DATA constants<>+2752(SB)/8, $0x362ee462362ee462
+DATA constants<>+2760(SB)/8, $0x362ee462362ee462
+DATA constants<>+2768(SB)/8, $0x362ee462362ee462
+DATA constants<>+2776(SB)/8, $0x362ee462362ee462
+DATA constants<>+2784(SB)/8, $0xb94fb877b94fb877
+DATA constants<>+2792(SB)/8, $0xb94fb877b94fb877
+DATA constants<>+2800(SB)/8, $0xb94fb877b94fb877
+DATA constants<>+2808(SB)/8, $0xb94fb877b94fb877
+DATA constants<>+2816(SB)/8, $0x3c08876d3c08876d
+DATA constants<>+2824(SB)/8, $0x3c08876d3c08876d
+DATA constants<>+2832(SB)/8, $0x3c08876d3c08876d
+DATA constants<>+2840(SB)/8, $0x3c08876d3c08876d
+DATA constants<>+2848(SB)/8, $0xbe2aaaa6be2aaaa6
+DATA constants<>+2856(SB)/8, $0xbe2aaaa6be2aaaa6
+DATA constants<>+2864(SB)/8, $0xbe2aaaa6be2aaaa6
+DATA constants<>+2872(SB)/8, $0xbe2aaaa6be2aaaa6
+DATA constants<>+2880(SB)/8, $0x4b4000014b400001
+DATA constants<>+2888(SB)/8, $0x4b4000014b400001
+DATA constants<>+2896(SB)/8, $0x4b4000014b400001
+DATA constants<>+2904(SB)/8, $0x4b4000014b400001
+DATA constants<>+2912(SB)/8, $0xbf000000bf000000
+DATA constants<>+2920(SB)/8, $0xbf000000bf000000
+DATA constants<>+2928(SB)/8, $0xbf000000bf000000
+DATA constants<>+2936(SB)/8, $0xbf000000bf000000
+DATA constants<>+2944(SB)/8, $0xb33bbd2eb33bbd2e
+DATA constants<>+2952(SB)/8, $0xb33bbd2eb33bbd2e
+DATA constants<>+2960(SB)/8, $0xb33bbd2eb33bbd2e
+DATA constants<>+2968(SB)/8, $0xb33bbd2eb33bbd2e
+DATA constants<>+2976(SB)/8, $0x0000000100000001
+DATA constants<>+2984(SB)/8, $0x0000000100000001
+DATA constants<>+2992(SB)/8, $0x0000000100000001
+DATA constants<>+3000(SB)/8, $0x0000000100000001
+DATA constants<>+3008(SB)/8, $0x3f22f9833f22f983
+DATA constants<>+3016(SB)/8, $0x3f22f9833f22f983
+DATA constants<>+3024(SB)/8, $0x3f22f9833f22f983
+DATA constants<>+3032(SB)/8, $0x3f22f9833f22f983
+DATA constants<>+3040(SB)/8, $0x3fc90fdb3fc90fdb
+DATA constants<>+3048(SB)/8, $0x3fc90fdb3fc90fdb
+DATA constants<>+3056(SB)/8, $0x3fc90fdb3fc90fdb
+DATA constants<>+3064(SB)/8, $0x3fc90fdb3fc90fdb
+DATA constants<>+3072(SB)/8, $0xa6f72ceda6f72ced
+DATA constants<>+3080(SB)/8, $0xa6f72ceda6f72ced
+DATA constants<>+3088(SB)/8, $0xa6f72ceda6f72ced
+DATA constants<>+3096(SB)/8, $0xa6f72ceda6f72ced
+DATA constants<>+3104(SB)/8, $0x38ce09c638ce09c6
+DATA constants<>+3112(SB)/8, $0x38ce09c638ce09c6
+DATA constants<>+3120(SB)/8, $0x38ce09c638ce09c6
+DATA constants<>+3128(SB)/8, $0x38ce09c638ce09c6
+DATA constants<>+3136(SB)/8, $0x3b8f48d53b8f48d5
+DATA constants<>+3144(SB)/8, $0x3b8f48d53b8f48d5
+DATA constants<>+3152(SB)/8, $0x3b8f48d53b8f48d5
+DATA constants<>+3160(SB)/8, $0x3b8f48d53b8f48d5
+DATA constants<>+3168(SB)/8, $0x3c3165973c316597
+DATA constants<>+3176(SB)/8, $0x3c3165973c316597
+DATA constants<>+3184(SB)/8, $0x3c3165973c316597
+DATA constants<>+3192(SB)/8, $0x3c3165973c316597
+DATA constants<>+3200(SB)/8, $0x3cae606a3cae606a
+DATA constants<>+3208(SB)/8, $0x3cae606a3cae606a
+DATA constants<>+3216(SB)/8, $0x3cae606a3cae606a
+DATA constants<>+3224(SB)/8, $0x3cae606a3cae606a
+DATA constants<>+3232(SB)/8, $0x3d5d6ce13d5d6ce1
+DATA constants<>+3240(SB)/8, $0x3d5d6ce13d5d6ce1
+DATA constants<>+3248(SB)/8, $0x3d5d6ce13d5d6ce1
+DATA constants<>+3256(SB)/8, $0x3d5d6ce13d5d6ce1
+DATA constants<>+3264(SB)/8, $0x3e0886cf3e0886cf
+DATA constants<>+3272(SB)/8, $0x3e0886cf3e0886cf
+DATA constants<>+3280(SB)/8, $0x3e0886cf3e0886cf
+DATA constants<>+3288(SB)/8, $0x3e0886cf3e0886cf
+DATA constants<>+3296(SB)/8, $0x3eaaaab03eaaaab0
+DATA constants<>+3304(SB)/8, $0x3eaaaab03eaaaab0
+DATA constants<>+3312(SB)/8, $0x3eaaaab03eaaaab0
+DATA constants<>+3320(SB)/8, $0x3eaaaab03eaaaab0
+DATA constants<>+3328(SB)/8, $0x3f1000003f100000
+DATA constants<>+3336(SB)/8, $0x3f1000003f100000
+DATA constants<>+3344(SB)/8, $0x3f1000003f100000
+DATA constants<>+3352(SB)/8, $0x3f1000003f100000
+DATA constants<>+3360(SB)/8, $0x3d427df53d427df5
+DATA constants<>+3368(SB)/8, $0x3d427df53d427df5
+DATA constants<>+3376(SB)/8, $0x3d427df53d427df5
+DATA constants<>+3384(SB)/8, $0x3d427df53d427df5
+DATA constants<>+3392(SB)/8, $0x3bdcf3a53bdcf3a5
+DATA constants<>+3400(SB)/8, $0x3bdcf3a53bdcf3a5
+DATA constants<>+3408(SB)/8, $0x3bdcf3a53bdcf3a5
+DATA constants<>+3416(SB)/8, $0x3bdcf3a53bdcf3a5
+DATA constants<>+3424(SB)/8, $0x3d0b4eca3d0b4eca
+DATA constants<>+3432(SB)/8, $0x3d0b4eca3d0b4eca
+DATA constants<>+3440(SB)/8, $0x3d0b4eca3d0b4eca
+DATA constants<>+3448(SB)/8, $0x3d0b4eca3d0b4eca
+DATA constants<>+3456(SB)/8, $0x3d352cd33d352cd3
+DATA constants<>+3464(SB)/8, $0x3d352cd33d352cd3
+DATA constants<>+3472(SB)/8, $0x3d352cd33d352cd3
+DATA constants<>+3480(SB)/8, $0x3d352cd33d352cd3
+DATA constants<>+3488(SB)/8, $0x3d99a4993d99a499
+DATA constants<>+3496(SB)/8, $0x3d99a4993d99a499
+DATA constants<>+3504(SB)/8, $0x3d99a4993d99a499
+DATA constants<>+3512(SB)/8, $0x3d99a4993d99a499
+DATA constants<>+3520(SB)/8, $0x3e2aaa933e2aaa93
+DATA constants<>+3528(SB)/8, $0x3e2aaa933e2aaa93
+DATA constants<>+3536(SB)/8, $0x3e2aaa933e2aaa93
+DATA constants<>+3544(SB)/8, $0x3e2aaa933e2aaa93
+DATA constants<>+3552(SB)/8, $0x4000000040000000
+DATA constants<>+3560(SB)/8, $0x4000000040000000
+DATA constants<>+3568(SB)/8, $0x4000000040000000
+DATA constants<>+3576(SB)/8, $0x4000000040000000
+DATA constants<>+3584(SB)/8, $0xbae9b0a7bae9b0a7
+DATA constants<>+3592(SB)/8, $0xbae9b0a7bae9b0a7
+DATA constants<>+3600(SB)/8, $0xbae9b0a7bae9b0a7
+DATA constants<>+3608(SB)/8, $0xbae9b0a7bae9b0a7
+DATA constants<>+3616(SB)/8, $0x3c3213f03c3213f0
+DATA constants<>+3624(SB)/8, $0x3c3213f03c3213f0
+DATA constants<>+3632(SB)/8, $0x3c3213f03c3213f0
+DATA constants<>+3640(SB)/8, $0x3c3213f03c3213f0
+DATA constants<>+3648(SB)/8, $0xbcfec002bcfec002
+DATA constants<>+3656(SB)/8, $0xbcfec002bcfec002
+DATA constants<>+3664(SB)/8, $0xbcfec002bcfec002
+DATA constants<>+3672(SB)/8, $0xbcfec002bcfec002
+DATA constants<>+3680(SB)/8, $0x3d6d15503d6d1550
+DATA constants<>+3688(SB)/8, $0x3d6d15503d6d1550
+DATA constants<>+3696(SB)/8, $0x3d6d15503d6d1550
+DATA constants<>+3704(SB)/8, $0x3d6d15503d6d1550
+DATA constants<>+3712(SB)/8, $0xbdac0498bdac0498
+DATA constants<>+3720(SB)/8, $0xbdac0498bdac0498
+DATA constants<>+3728(SB)/8, $0xbdac0498bdac0498
+DATA constants<>+3736(SB)/8, $0xbdac0498bdac0498
+DATA constants<>+3744(SB)/8, $0x3de046283de04628
+DATA constants<>+3752(SB)/8, $0x3de046283de04628
+DATA constants<>+3760(SB)/8, $0x3de046283de04628
+DATA constants<>+3768(SB)/8, $0x3de046283de04628
+DATA constants<>+3776(SB)/8, $0xbe121043be121043
+DATA constants<>+3784(SB)/8, $0xbe121043be121043
+DATA constants<>+3792(SB)/8, $0xbe121043be121043
+DATA constants<>+3800(SB)/8, $0xbe121043be121043
+DATA constants<>+3808(SB)/8, $0x3e4cc8f23e4cc8f2
+DATA constants<>+3816(SB)/8, $0x3e4cc8f23e4cc8f2
+DATA constants<>+3824(SB)/8, $0x3e4cc8f23e4cc8f2
+DATA constants<>+3832(SB)/8, $0x3e4cc8f23e4cc8f2
+DATA constants<>+3840(SB)/8, $0xbeaaaa9fbeaaaa9f
+DATA constants<>+3848(SB)/8, $0xbeaaaa9fbeaaaa9f
+DATA constants<>+3856(SB)/8, $0xbeaaaa9fbeaaaa9f
+DATA constants<>+3864(SB)/8, $0xbeaaaa9fbeaaaa9f
+DATA constants<>+3872(SB)/8, $0x4120000041200000
+DATA constants<>+3880(SB)/8, $0x4120000041200000
+DATA constants<>+3888(SB)/8, $0x4120000041200000
+DATA constants<>+3896(SB)/8, $0x4120000041200000
+DATA constants<>+3904(SB)/8, $0x3cac728c3cac728c
+DATA constants<>+3912(SB)/8, $0x3cac728c3cac728c
+DATA constants<>+3920(SB)/8, $0x3cac728c3cac728c
+DATA constants<>+3928(SB)/8, $0x3cac728c3cac728c
+DATA constants<>+3936(SB)/8, $0xbbcc90d0bbcc90d0
+DATA constants<>+3944(SB)/8, $0xbbcc90d0bbcc90d0
+DATA constants<>+3952(SB)/8, $0xbbcc90d0bbcc90d0
+DATA constants<>+3960(SB)/8, $0xbbcc90d0bbcc90d0
+DATA constants<>+3968(SB)/8, $0xbd5c8f3fbd5c8f3f
+DATA constants<>+3976(SB)/8, $0xbd5c8f3fbd5c8f3f
+DATA constants<>+3984(SB)/8, $0xbd5c8f3fbd5c8f3f
+DATA constants<>+3992(SB)/8, $0xbd5c8f3fbd5c8f3f
+DATA constants<>+4000(SB)/8, $0x3e0886773e088677
+DATA constants<>+4008(SB)/8, $0x3e0886773e088677
+DATA constants<>+4016(SB)/8, $0x3e0886773e088677
+DATA constants<>+4024(SB)/8, $0x3e0886773e088677
+DATA constants<>+4032(SB)/8, $0xbeaaaaa5beaaaaa5
+DATA constants<>+4040(SB)/8, $0xbeaaaaa5beaaaaa5
+DATA constants<>+4048(SB)/8, $0xbeaaaaa5beaaaaa5
+DATA constants<>+4056(SB)/8, $0xbeaaaaa5beaaaaa5
+DATA constants<>+4064(SB)/8, $0x4038aa3b4038aa3b
+DATA constants<>+4072(SB)/8, $0x4038aa3b4038aa3b
+DATA constants<>+4080(SB)/8, $0x4038aa3b4038aa3b
+DATA constants<>+4088(SB)/8, $0x4038aa3b4038aa3b
+DATA constants<>+4096(SB)/8, $0x3eb172183eb17218
+DATA constants<>+4104(SB)/8, $0x3eb172183eb17218
+DATA constants<>+4112(SB)/8, $0x3eb172183eb17218
+DATA constants<>+4120(SB)/8, $0x3eb172183eb17218
+DATA constants<>+4128(SB)/8, $0x3e891f983e891f98
+DATA constants<>+4136(SB)/8, $0x3e891f983e891f98
+DATA constants<>+4144(SB)/8, $0x3e891f983e891f98
+DATA constants<>+4152(SB)/8, $0x3e891f983e891f98
+DATA constants<>+4160(SB)/8, $0x3db568ac3db568ac
+DATA constants<>+4168(SB)/8, $0x3db568ac3db568ac
+DATA constants<>+4176(SB)/8, $0x3db568ac3db568ac
+DATA constants<>+4184(SB)/8, $0x3db568ac3db568ac
+DATA constants<>+4192(SB)/8, $0x3f2aac273f2aac27
+DATA constants<>+4200(SB)/8, $0x3f2aac273f2aac27
+DATA constants<>+4208(SB)/8, $0x3f2aac273f2aac27
+DATA constants<>+4216(SB)/8, $0x3f2aac273f2aac27
+DATA constants<>+4224(SB)/8, $0x3faaaa453faaaa45
+DATA constants<>+4232(SB)/8, $0x3faaaa453faaaa45
+DATA constants<>+4240(SB)/8, $0x3faaaa453faaaa45
+DATA constants<>+4248(SB)/8, $0x3faaaa453faaaa45
+DATA constants<>+4256(SB)/8, $0x3ffffffe3ffffffe
+DATA constants<>+4264(SB)/8, $0x3ffffffe3ffffffe
+DATA constants<>+4272(SB)/8, $0x3ffffffe3ffffffe
+DATA constants<>+4280(SB)/8, $0x3ffffffe3ffffffe
+DATA constants<>+4288(SB)/8, $0x3f0ccccd3f0ccccd
+DATA constants<>+4296(SB)/8, $0x3f0ccccd3f0ccccd
+DATA constants<>+4304(SB)/8, $0x3f0ccccd3f0ccccd
+DATA constants<>+4312(SB)/8, $0x3f0ccccd3f0ccccd
+DATA constants<>+4320(SB)/8, $0x42b3666642b36666
+DATA constants<>+4328(SB)/8, $0x42b3666642b36666
+DATA constants<>+4336(SB)/8, $0x42b3666642b36666
+DATA constants<>+4344(SB)/8, $0x42b3666642b36666
+DATA constants<>+4352(SB)/8, $0x3e0000003e000000
+DATA constants<>+4360(SB)/8, $0x3e0000003e000000
+DATA constants<>+4368(SB)/8, $0x3e0000003e000000
+DATA constants<>+4376(SB)/8, $0x3e0000003e000000
+DATA constants<>+4384(SB)/8, $0x4b40007d4b40007d
+DATA constants<>+4392(SB)/8, $0x4b40007d4b40007d
+DATA constants<>+4400(SB)/8, $0x4b40007d4b40007d
+DATA constants<>+4408(SB)/8, $0x4b40007d4b40007d
+DATA constants<>+4416(SB)/8, $0x3950115e3950115e
+DATA constants<>+4424(SB)/8, $0x3950115e3950115e
+DATA constants<>+4432(SB)/8, $0x3950115e3950115e
+DATA constants<>+4440(SB)/8, $0x3950115e3950115e
+DATA constants<>+4448(SB)/8, $0x363ab60f363ab60f
+DATA constants<>+4456(SB)/8, $0x363ab60f363ab60f
+DATA constants<>+4464(SB)/8, $0x363ab60f363ab60f
+DATA constants<>+4472(SB)/8, $0x363ab60f363ab60f
+DATA constants<>+4480(SB)/8, $0x3c0888703c088870
+DATA constants<>+4488(SB)/8, $0x3c0888703c088870
+DATA constants<>+4496(SB)/8, $0x3c0888703c088870
+DATA constants<>+4504(SB)/8, $0x3c0888703c088870
+DATA constants<>+4512(SB)/8, $0x5d8000005d800000
+DATA constants<>+4520(SB)/8, $0x5d8000005d800000
+DATA constants<>+4528(SB)/8, $0x5d8000005d800000
+DATA constants<>+4536(SB)/8, $0x5d8000005d800000
+DATA constants<>+4544(SB)/8, $0x3f7fffff3f7fffff
+DATA constants<>+4552(SB)/8, $0x3f7fffff3f7fffff
+DATA constants<>+4560(SB)/8, $0x3f7fffff3f7fffff
+DATA constants<>+4568(SB)/8, $0x3f7fffff3f7fffff
+DATA constants<>+4576(SB)/8, $0x41f0000041f00000
+DATA constants<>+4584(SB)/8, $0x41f0000041f00000
+DATA constants<>+4592(SB)/8, $0x41f0000041f00000
+DATA constants<>+4600(SB)/8, $0x41f0000041f00000
+DATA constants<>+4608(SB)/8, $0xc2dc0000c2dc0000
+DATA constants<>+4616(SB)/8, $0xc2dc0000c2dc0000
+DATA constants<>+4624(SB)/8, $0xc2dc0000c2dc0000
+DATA constants<>+4632(SB)/8, $0xc2dc0000c2dc0000
+DATA constants<>+4640(SB)/8, $0x4280000042800000
+DATA constants<>+4648(SB)/8, $0x4280000042800000
+DATA constants<>+4656(SB)/8, $0x4280000042800000
+DATA constants<>+4664(SB)/8, $0x4280000042800000
+DATA constants<>+4672(SB)/8, $0x1f8000001f800000
+DATA constants<>+4680(SB)/8, $0x1f8000001f800000
+DATA constants<>+4688(SB)/8, $0x1f8000001f800000
+DATA constants<>+4696(SB)/8, $0x1f8000001f800000
+DATA constants<>+4704(SB)/8, $0xbfcc4200bfcc4200
+DATA constants<>+4712(SB)/8, $0xbfcc4200bfcc4200
+DATA constants<>+4720(SB)/8, $0xbfcc4200bfcc4200
+DATA constants<>+4728(SB)/8, $0xbfcc4200bfcc4200
+DATA constants<>+4736(SB)/8, $0xc1300000c1300000
+DATA constants<>+4744(SB)/8, $0xc1300000c1300000
+DATA constants<>+4752(SB)/8, $0xc1300000c1300000
+DATA constants<>+4760(SB)/8, $0xc1300000c1300000
+DATA constants<>+4768(SB)/8, $0xbd922000bd922000
+DATA constants<>+4776(SB)/8, $0xbd922000bd922000
+DATA constants<>+4784(SB)/8, $0xbd922000bd922000
+DATA constants<>+4792(SB)/8, $0xbd922000bd922000
+DATA constants<>+4800(SB)/8, $0xb69e549bb69e549b
+DATA constants<>+4808(SB)/8, $0xb69e549bb69e549b
+DATA constants<>+4816(SB)/8, $0xb69e549bb69e549b
+DATA constants<>+4824(SB)/8, $0xb69e549bb69e549b
+DATA constants<>+4832(SB)/8, $0xb6a67a87b6a67a87
+DATA constants<>+4840(SB)/8, $0xb6a67a87b6a67a87
+DATA constants<>+4848(SB)/8, $0xb6a67a87b6a67a87
+DATA constants<>+4856(SB)/8, $0xb6a67a87b6a67a87
+DATA constants<>+4864(SB)/8, $0x3e9e0a203e9e0a20
+DATA constants<>+4872(SB)/8, $0x3e9e0a203e9e0a20
+DATA constants<>+4880(SB)/8, $0x3e9e0a203e9e0a20
+DATA constants<>+4888(SB)/8, $0x3e9e0a203e9e0a20
+DATA constants<>+4896(SB)/8, $0x416c0000416c0000
+DATA constants<>+4904(SB)/8, $0x416c0000416c0000
+DATA constants<>+4912(SB)/8, $0x416c0000416c0000
+DATA constants<>+4920(SB)/8, $0x416c0000416c0000
+DATA constants<>+4928(SB)/8, $0x3fc000003fc00000
+DATA constants<>+4936(SB)/8, $0x3fc000003fc00000
+DATA constants<>+4944(SB)/8, $0x3fc000003fc00000
+DATA constants<>+4952(SB)/8, $0x3fc000003fc00000
+DATA constants<>+4960(SB)/8, $0x4b4000bf4b4000bf
+DATA constants<>+4968(SB)/8, $0x4b4000bf4b4000bf
+DATA constants<>+4976(SB)/8, $0x4b4000bf4b4000bf
+DATA constants<>+4984(SB)/8, $0x4b4000bf4b4000bf
+DATA constants<>+4992(SB)/8, $0x39b9540d39b9540d
+DATA constants<>+5000(SB)/8, $0x39b9540d39b9540d
+DATA constants<>+5008(SB)/8, $0x39b9540d39b9540d
+DATA constants<>+5016(SB)/8, $0x39b9540d39b9540d
+DATA constants<>+5024(SB)/8, $0x3a38e5513a38e551
+DATA constants<>+5032(SB)/8, $0x3a38e5513a38e551
+DATA constants<>+5040(SB)/8, $0x3a38e5513a38e551
+DATA constants<>+5048(SB)/8, $0x3a38e5513a38e551
+DATA constants<>+5056(SB)/8, $0xbb3e65c4bb3e65c4
+DATA constants<>+5064(SB)/8, $0xbb3e65c4bb3e65c4
+DATA constants<>+5072(SB)/8, $0xbb3e65c4bb3e65c4
+DATA constants<>+5080(SB)/8, $0xbb3e65c4bb3e65c4
+DATA constants<>+5088(SB)/8, $0xbb1ec3bdbb1ec3bd
+DATA constants<>+5096(SB)/8, $0xbb1ec3bdbb1ec3bd
+DATA constants<>+5104(SB)/8, $0xbb1ec3bdbb1ec3bd
+DATA constants<>+5112(SB)/8, $0xbb1ec3bdbb1ec3bd
+DATA constants<>+5120(SB)/8, $0x3a83c3333a83c333
+DATA constants<>+5128(SB)/8, $0x3a83c3333a83c333
+DATA constants<>+5136(SB)/8, $0x3a83c3333a83c333
+DATA constants<>+5144(SB)/8, $0x3a83c3333a83c333
+DATA constants<>+5152(SB)/8, $0x3c302ac73c302ac7
+DATA constants<>+5160(SB)/8, $0x3c302ac73c302ac7
+DATA constants<>+5168(SB)/8, $0x3c302ac73c302ac7
+DATA constants<>+5176(SB)/8, $0x3c302ac73c302ac7
+DATA constants<>+5184(SB)/8, $0x3c916a733c916a73
+DATA constants<>+5192(SB)/8, $0x3c916a733c916a73
+DATA constants<>+5200(SB)/8, $0x3c916a733c916a73
+DATA constants<>+5208(SB)/8, $0x3c916a733c916a73
+DATA constants<>+5216(SB)/8, $0xbca2285fbca2285f
+DATA constants<>+5224(SB)/8, $0xbca2285fbca2285f
+DATA constants<>+5232(SB)/8, $0xbca2285fbca2285f
+DATA constants<>+5240(SB)/8, $0xbca2285fbca2285f
+DATA constants<>+5248(SB)/8, $0xbe0153ffbe0153ff
+DATA constants<>+5256(SB)/8, $0xbe0153ffbe0153ff
+DATA constants<>+5264(SB)/8, $0xbe0153ffbe0153ff
+DATA constants<>+5272(SB)/8, $0xbe0153ffbe0153ff
+DATA constants<>+5280(SB)/8, $0x3e5830263e583026
+DATA constants<>+5288(SB)/8, $0x3e5830263e583026
+DATA constants<>+5296(SB)/8, $0x3e5830263e583026
+DATA constants<>+5304(SB)/8, $0x3e5830263e583026
+DATA constants<>+5312(SB)/8, $0x3c1a12943c1a1294
+DATA constants<>+5320(SB)/8, $0x3c1a12943c1a1294
+DATA constants<>+5328(SB)/8, $0x3c1a12943c1a1294
+DATA constants<>+5336(SB)/8, $0x3c1a12943c1a1294
+DATA constants<>+5344(SB)/8, $0x3ace60453ace6045
+DATA constants<>+5352(SB)/8, $0x3ace60453ace6045
+DATA constants<>+5360(SB)/8, $0x3ace60453ace6045
+DATA constants<>+5368(SB)/8, $0x3ace60453ace6045
+DATA constants<>+5376(SB)/8, $0x3d2358a33d2358a3
+DATA constants<>+5384(SB)/8, $0x3d2358a33d2358a3
+DATA constants<>+5392(SB)/8, $0x3d2358a33d2358a3
+DATA constants<>+5400(SB)/8, $0x3d2358a33d2358a3
+DATA constants<>+5408(SB)/8, $0x3e082bdb3e082bdb
+DATA constants<>+5416(SB)/8, $0x3e082bdb3e082bdb
+DATA constants<>+5424(SB)/8, $0x3e082bdb3e082bdb
+DATA constants<>+5432(SB)/8, $0x3e082bdb3e082bdb
+DATA constants<>+5440(SB)/8, $0x3ecc42293ecc4229
+DATA constants<>+5448(SB)/8, $0x3ecc42293ecc4229
+DATA constants<>+5456(SB)/8, $0x3ecc42293ecc4229
+DATA constants<>+5464(SB)/8, $0x3ecc42293ecc4229
+DATA constants<>+5472(SB)/8, $0x3f4000003f400000
+DATA constants<>+5480(SB)/8, $0x3f4000003f400000
+DATA constants<>+5488(SB)/8, $0x3f4000003f400000
+DATA constants<>+5496(SB)/8, $0x3f4000003f400000
+DATA constants<>+5504(SB)/8, $0x407ccccd407ccccd
+DATA constants<>+5512(SB)/8, $0x407ccccd407ccccd
+DATA constants<>+5520(SB)/8, $0x407ccccd407ccccd
+DATA constants<>+5528(SB)/8, $0x407ccccd407ccccd
+DATA constants<>+5536(SB)/8, $0x38a3b8ff38a3b8ff
+DATA constants<>+5544(SB)/8, $0x38a3b8ff38a3b8ff
+DATA constants<>+5552(SB)/8, $0x38a3b8ff38a3b8ff
+DATA constants<>+5560(SB)/8, $0x38a3b8ff38a3b8ff
+DATA constants<>+5568(SB)/8, $0xba51a8afba51a8af
+DATA constants<>+5576(SB)/8, $0xba51a8afba51a8af
+DATA constants<>+5584(SB)/8, $0xba51a8afba51a8af
+DATA constants<>+5592(SB)/8, $0xba51a8afba51a8af
+DATA constants<>+5600(SB)/8, $0x3ba9f9123ba9f912
+DATA constants<>+5608(SB)/8, $0x3ba9f9123ba9f912
+DATA constants<>+5616(SB)/8, $0x3ba9f9123ba9f912
+DATA constants<>+5624(SB)/8, $0x3ba9f9123ba9f912
+DATA constants<>+5632(SB)/8, $0xbcdbfb8dbcdbfb8d
+DATA constants<>+5640(SB)/8, $0xbcdbfb8dbcdbfb8d
+DATA constants<>+5648(SB)/8, $0xbcdbfb8dbcdbfb8d
+DATA constants<>+5656(SB)/8, $0xbcdbfb8dbcdbfb8d
+DATA constants<>+5664(SB)/8, $0x3de716733de71673
+DATA constants<>+5672(SB)/8, $0x3de716733de71673
+DATA constants<>+5680(SB)/8, $0x3de716733de71673
+DATA constants<>+5688(SB)/8, $0x3de716733de71673
+DATA constants<>+5696(SB)/8, $0xbec0939fbec0939f
+DATA constants<>+5704(SB)/8, $0xbec0939fbec0939f
+DATA constants<>+5712(SB)/8, $0xbec0939fbec0939f
+DATA constants<>+5720(SB)/8, $0xbec0939fbec0939f
+DATA constants<>+5728(SB)/8, $0x3e0375d43e0375d4
+DATA constants<>+5736(SB)/8, $0x3e0375d43e0375d4
+DATA constants<>+5744(SB)/8, $0x3e0375d43e0375d4
+DATA constants<>+5752(SB)/8, $0x3e0375d43e0375d4
+DATA constants<>+5760(SB)/8, $0x4018000040180000
+DATA constants<>+5768(SB)/8, $0x4018000040180000
+DATA constants<>+5776(SB)/8, $0x4018000040180000
+DATA constants<>+5784(SB)/8, $0x4018000040180000
+DATA constants<>+5792(SB)/8, $0x3810da863810da86
+DATA constants<>+5800(SB)/8, $0x3810da863810da86
+DATA constants<>+5808(SB)/8, $0x3810da863810da86
+DATA constants<>+5816(SB)/8, $0x3810da863810da86
+DATA constants<>+5824(SB)/8, $0xb715c120b715c120
+DATA constants<>+5832(SB)/8, $0xb715c120b715c120
+DATA constants<>+5840(SB)/8, $0xb715c120b715c120
+DATA constants<>+5848(SB)/8, $0xb715c120b715c120
+DATA constants<>+5856(SB)/8, $0x37bc469537bc4695
+DATA constants<>+5864(SB)/8, $0x37bc469537bc4695
+DATA constants<>+5872(SB)/8, $0x37bc469537bc4695
+DATA constants<>+5880(SB)/8, $0x37bc469537bc4695
+DATA constants<>+5888(SB)/8, $0xb9aec45cb9aec45c
+DATA constants<>+5896(SB)/8, $0xb9aec45cb9aec45c
+DATA constants<>+5904(SB)/8, $0xb9aec45cb9aec45c
+DATA constants<>+5912(SB)/8, $0xb9aec45cb9aec45c
+DATA constants<>+5920(SB)/8, $0x3a274d8f3a274d8f
+DATA constants<>+5928(SB)/8, $0x3a274d8f3a274d8f
+DATA constants<>+5936(SB)/8, $0x3a274d8f3a274d8f
+DATA constants<>+5944(SB)/8, $0x3a274d8f3a274d8f
+DATA constants<>+5952(SB)/8, $0x38eca05338eca053
+DATA constants<>+5960(SB)/8, $0x38eca05338eca053
+DATA constants<>+5968(SB)/8, $0x38eca05338eca053
+DATA constants<>+5976(SB)/8, $0x38eca05338eca053
+DATA constants<>+5984(SB)/8, $0xbb4e2570bb4e2570
+DATA constants<>+5992(SB)/8, $0xbb4e2570bb4e2570
+DATA constants<>+6000(SB)/8, $0xbb4e2570bb4e2570
+DATA constants<>+6008(SB)/8, $0xbb4e2570bb4e2570
+DATA constants<>+6016(SB)/8, $0x3c090c943c090c94
+DATA constants<>+6024(SB)/8, $0x3c090c943c090c94
+DATA constants<>+6032(SB)/8, $0x3c090c943c090c94
+DATA constants<>+6040(SB)/8, $0x3c090c943c090c94
+DATA constants<>+6048(SB)/8, $0xbc56ff1bbc56ff1b
+DATA constants<>+6056(SB)/8, $0xbc56ff1bbc56ff1b
+DATA constants<>+6064(SB)/8, $0xbc56ff1bbc56ff1b
+DATA constants<>+6072(SB)/8, $0xbc56ff1bbc56ff1b
+DATA constants<>+6080(SB)/8, $0x3c60edd33c60edd3
+DATA constants<>+6088(SB)/8, $0x3c60edd33c60edd3
+DATA constants<>+6096(SB)/8, $0x3c60edd33c60edd3
+DATA constants<>+6104(SB)/8, $0x3c60edd33c60edd3
+DATA constants<>+6112(SB)/8, $0xbc1bec6bbc1bec6b
+DATA constants<>+6120(SB)/8, $0xbc1bec6bbc1bec6b
+DATA constants<>+6128(SB)/8, $0xbc1bec6bbc1bec6b
+DATA constants<>+6136(SB)/8, $0xbc1bec6bbc1bec6b
+DATA constants<>+6144(SB)/8, $0x3b8349ea3b8349ea
+DATA constants<>+6152(SB)/8, $0x3b8349ea3b8349ea
+DATA constants<>+6160(SB)/8, $0x3b8349ea3b8349ea
+DATA constants<>+6168(SB)/8, $0x3b8349ea3b8349ea
+DATA constants<>+6176(SB)/8, $0x3f7fccb13f7fccb1
+DATA constants<>+6184(SB)/8, $0x3f7fccb13f7fccb1
+DATA constants<>+6192(SB)/8, $0x3f7fccb13f7fccb1
+DATA constants<>+6200(SB)/8, $0x3f7fccb13f7fccb1
+DATA constants<>+6208(SB)/8, $0x41a0000041a00000
+DATA constants<>+6216(SB)/8, $0x41a0000041a00000
+DATA constants<>+6224(SB)/8, $0x41a0000041a00000
+DATA constants<>+6232(SB)/8, $0x41a0000041a00000
+DATA constants<>+6240(SB)/8, $0x3ca48be73ca48be7
+DATA constants<>+6248(SB)/8, $0x3ca48be73ca48be7
+DATA constants<>+6256(SB)/8, $0x3ca48be73ca48be7
+DATA constants<>+6264(SB)/8, $0x3ca48be73ca48be7
+DATA constants<>+6272(SB)/8, $0xbb57a4e7bb57a4e7
+DATA constants<>+6280(SB)/8, $0xbb57a4e7bb57a4e7
+DATA constants<>+6288(SB)/8, $0xbb57a4e7bb57a4e7
+DATA constants<>+6296(SB)/8, $0xbb57a4e7bb57a4e7
+DATA constants<>+6304(SB)/8, $0xbd6b5846bd6b5846
+DATA constants<>+6312(SB)/8, $0xbd6b5846bd6b5846
+DATA constants<>+6320(SB)/8, $0xbd6b5846bd6b5846
+DATA constants<>+6328(SB)/8, $0xbd6b5846bd6b5846
+DATA constants<>+6336(SB)/8, $0x3dda57043dda5704
+DATA constants<>+6344(SB)/8, $0x3dda57043dda5704
+DATA constants<>+6352(SB)/8, $0x3dda57043dda5704
+DATA constants<>+6360(SB)/8, $0x3dda57043dda5704
+DATA constants<>+6368(SB)/8, $0xbe1d21afbe1d21af
+DATA constants<>+6376(SB)/8, $0xbe1d21afbe1d21af
+DATA constants<>+6384(SB)/8, $0xbe1d21afbe1d21af
+DATA constants<>+6392(SB)/8, $0xbe1d21afbe1d21af
+DATA constants<>+6400(SB)/8, $0x3e49a5aa3e49a5aa
+DATA constants<>+6408(SB)/8, $0x3e49a5aa3e49a5aa
+DATA constants<>+6416(SB)/8, $0x3e49a5aa3e49a5aa
+DATA constants<>+6424(SB)/8, $0x3e49a5aa3e49a5aa
+DATA constants<>+6432(SB)/8, $0xbe7f91f3be7f91f3
+DATA constants<>+6440(SB)/8, $0xbe7f91f3be7f91f3
+DATA constants<>+6448(SB)/8, $0xbe7f91f3be7f91f3
+DATA constants<>+6456(SB)/8, $0xbe7f91f3be7f91f3
+DATA constants<>+6464(SB)/8, $0x3eaaa6e83eaaa6e8
+DATA constants<>+6472(SB)/8, $0x3eaaa6e83eaaa6e8
+DATA constants<>+6480(SB)/8, $0x3eaaa6e83eaaa6e8
+DATA constants<>+6488(SB)/8, $0x3eaaa6e83eaaa6e8
+DATA constants<>+6496(SB)/8, $0xbeffffe9beffffe9
+DATA constants<>+6504(SB)/8, $0xbeffffe9beffffe9
+DATA constants<>+6512(SB)/8, $0xbeffffe9beffffe9
+DATA constants<>+6520(SB)/8, $0xbeffffe9beffffe9
+DATA constants<>+6528(SB)/8, $0x3fe109663fe10966
+DATA constants<>+6536(SB)/8, $0x3fe109663fe10966
+DATA constants<>+6544(SB)/8, $0x3fe109663fe10966
+DATA constants<>+6552(SB)/8, $0x3fe109663fe10966
+DATA constants<>+6560(SB)/8, $0x3f867d5f3f867d5f
+DATA constants<>+6568(SB)/8, $0x3f867d5f3f867d5f
+DATA constants<>+6576(SB)/8, $0x3f867d5f3f867d5f
+DATA constants<>+6584(SB)/8, $0x3f867d5f3f867d5f
+DATA constants<>+6592(SB)/8, $0x4320000043200000
+DATA constants<>+6600(SB)/8, $0x4320000043200000
+DATA constants<>+6608(SB)/8, $0x4320000043200000
+DATA constants<>+6616(SB)/8, $0x4320000043200000
+DATA constants<>+6624(SB)/8, $0xc3200000c3200000
+DATA constants<>+6632(SB)/8, $0xc3200000c3200000
+DATA constants<>+6640(SB)/8, $0xc3200000c3200000
+DATA constants<>+6648(SB)/8, $0xc3200000c3200000
+DATA constants<>+6656(SB)/8, $0x3eaaaaab3eaaaaab
+DATA constants<>+6664(SB)/8, $0x3eaaaaab3eaaaaab
+DATA constants<>+6672(SB)/8, $0x3eaaaaab3eaaaaab
+DATA constants<>+6680(SB)/8, $0x3eaaaaab3eaaaaab
+DATA constants<>+6688(SB)/8, $0x4580000045800000
+DATA constants<>+6696(SB)/8, $0x4580000045800000
+DATA constants<>+6704(SB)/8, $0x4580000045800000
+DATA constants<>+6712(SB)/8, $0x4580000045800000
+DATA constants<>+6720(SB)/8, $0x3e12293e3e12293e
+DATA constants<>+6728(SB)/8, $0x3e12293e3e12293e
+DATA constants<>+6736(SB)/8, $0x3e12293e3e12293e
+DATA constants<>+6744(SB)/8, $0x3e12293e3e12293e
+DATA constants<>+6752(SB)/8, $0x3defd1323defd132
+DATA constants<>+6760(SB)/8, $0x3defd1323defd132
+DATA constants<>+6768(SB)/8, $0x3defd1323defd132
+DATA constants<>+6776(SB)/8, $0x3defd1323defd132
+DATA constants<>+6784(SB)/8, $0x3e4ccd003e4ccd00
+DATA constants<>+6792(SB)/8, $0x3e4ccd003e4ccd00
+DATA constants<>+6800(SB)/8, $0x3e4ccd003e4ccd00
+DATA constants<>+6808(SB)/8, $0x3e4ccd003e4ccd00
+DATA constants<>+6816(SB)/8, $0xb22aaaabb22aaaab
+DATA constants<>+6824(SB)/8, $0xb22aaaabb22aaaab
+DATA constants<>+6832(SB)/8, $0xb22aaaabb22aaaab
+DATA constants<>+6840(SB)/8, $0xb22aaaabb22aaaab
+DATA constants<>+6848(SB)/8, $0x3325706033257060
+DATA constants<>+6856(SB)/8, $0x3325706033257060
+DATA constants<>+6864(SB)/8, $0x3325706033257060
+DATA constants<>+6872(SB)/8, $0x3325706033257060
+DATA constants<>+6880(SB)/8, $0x4b4000fe4b4000fe
+DATA constants<>+6888(SB)/8, $0x4b4000fe4b4000fe
+DATA constants<>+6896(SB)/8, $0x4b4000fe4b4000fe
+DATA constants<>+6904(SB)/8, $0x4b4000fe4b4000fe
+DATA constants<>+6912(SB)/8, $0x3aaf862b3aaf862b
+DATA constants<>+6920(SB)/8, $0x3aaf862b3aaf862b
+DATA constants<>+6928(SB)/8, $0x3aaf862b3aaf862b
+DATA constants<>+6936(SB)/8, $0x3aaf862b3aaf862b
+DATA constants<>+6944(SB)/8, $0x3920d6f53920d6f5
+DATA constants<>+6952(SB)/8, $0x3920d6f53920d6f5
+DATA constants<>+6960(SB)/8, $0x3920d6f53920d6f5
+DATA constants<>+6968(SB)/8, $0x3920d6f53920d6f5
+DATA constants<>+6976(SB)/8, $0x3c1d96d73c1d96d7
+DATA constants<>+6984(SB)/8, $0x3c1d96d73c1d96d7
+DATA constants<>+6992(SB)/8, $0x3c1d96d73c1d96d7
+DATA constants<>+7000(SB)/8, $0x3c1d96d73c1d96d7
+DATA constants<>+7008(SB)/8, $0x3d6357bb3d6357bb
+DATA constants<>+7016(SB)/8, $0x3d6357bb3d6357bb
+DATA constants<>+7024(SB)/8, $0x3d6357bb3d6357bb
+DATA constants<>+7032(SB)/8, $0x3d6357bb3d6357bb
+DATA constants<>+7040(SB)/8, $0x3e75fdee3e75fdee
+DATA constants<>+7048(SB)/8, $0x3e75fdee3e75fdee
+DATA constants<>+7056(SB)/8, $0x3e75fdee3e75fdee
+DATA constants<>+7064(SB)/8, $0x3e75fdee3e75fdee
+DATA constants<>+7072(SB)/8, $0x42b1999a42b1999a
+DATA constants<>+7080(SB)/8, $0x42b1999a42b1999a
+DATA constants<>+7088(SB)/8, $0x42b1999a42b1999a
+DATA constants<>+7096(SB)/8, $0x42b1999a42b1999a
+DATA constants<>+7104(SB)/8, $0x3d61faff3d61faff
+DATA constants<>+7112(SB)/8, $0x3d61faff3d61faff
+DATA constants<>+7120(SB)/8, $0x3d61faff3d61faff
+DATA constants<>+7128(SB)/8, $0x3d61faff3d61faff
+DATA constants<>+7136(SB)/8, $0x3e78704b3e78704b
+DATA constants<>+7144(SB)/8, $0x3e78704b3e78704b
+DATA constants<>+7152(SB)/8, $0x3e78704b3e78704b
+DATA constants<>+7160(SB)/8, $0x3e78704b3e78704b
+DATA constants<>+7168(SB)/8, $0x3f3179953f317995
+DATA constants<>+7176(SB)/8, $0x3f3179953f317995
+DATA constants<>+7184(SB)/8, $0x3f3179953f317995
+DATA constants<>+7192(SB)/8, $0x3f3179953f317995
+DATA constants<>+7200(SB)/8, $0x3f7ffb453f7ffb45
+DATA constants<>+7208(SB)/8, $0x3f7ffb453f7ffb45
+DATA constants<>+7216(SB)/8, $0x3f7ffb453f7ffb45
+DATA constants<>+7224(SB)/8, $0x3f7ffb453f7ffb45
+DATA constants<>+7232(SB)/8, $0x40b0000040b00000
+DATA constants<>+7240(SB)/8, $0x40b0000040b00000
+DATA constants<>+7248(SB)/8, $0x40b0000040b00000
+DATA constants<>+7256(SB)/8, $0x40b0000040b00000
+DATA constants<>+7264(SB)/8, $0xc0b00000c0b00000
+DATA constants<>+7272(SB)/8, $0xc0b00000c0b00000
+DATA constants<>+7280(SB)/8, $0xc0b00000c0b00000
+DATA constants<>+7288(SB)/8, $0xc0b00000c0b00000
+DATA constants<>+7296(SB)/8, $0x3ace916f3ace916f
+DATA constants<>+7304(SB)/8, $0x3ace916f3ace916f
+DATA constants<>+7312(SB)/8, $0x3ace916f3ace916f
+DATA constants<>+7320(SB)/8, $0x3ace916f3ace916f
+DATA constants<>+7328(SB)/8, $0x3ded0dfb3ded0dfb
+DATA constants<>+7336(SB)/8, $0x3ded0dfb3ded0dfb
+DATA constants<>+7344(SB)/8, $0x3ded0dfb3ded0dfb
+DATA constants<>+7352(SB)/8, $0x3ded0dfb3ded0dfb
+DATA constants<>+7360(SB)/8, $0x3f7fffbc3f7fffbc
+DATA constants<>+7368(SB)/8, $0x3f7fffbc3f7fffbc
+DATA constants<>+7376(SB)/8, $0x3f7fffbc3f7fffbc
+DATA constants<>+7384(SB)/8, $0x3f7fffbc3f7fffbc
+DATA constants<>+7392(SB)/8, $0x387cda82387cda82
+DATA constants<>+7400(SB)/8, $0x387cda82387cda82
+DATA constants<>+7408(SB)/8, $0x387cda82387cda82
+DATA constants<>+7416(SB)/8, $0x387cda82387cda82
+DATA constants<>+7424(SB)/8, $0x3c93291c3c93291c
+DATA constants<>+7432(SB)/8, $0x3c93291c3c93291c
+DATA constants<>+7440(SB)/8, $0x3c93291c3c93291c
+DATA constants<>+7448(SB)/8, $0x3c93291c3c93291c
+DATA constants<>+7456(SB)/8, $0x3ee5ea443ee5ea44
+DATA constants<>+7464(SB)/8, $0x3ee5ea443ee5ea44
+DATA constants<>+7472(SB)/8, $0x3ee5ea443ee5ea44
+DATA constants<>+7480(SB)/8, $0x3ee5ea443ee5ea44
+DATA constants<>+7488(SB)/8, $0xbd922279bd922279
+DATA constants<>+7496(SB)/8, $0xbd922279bd922279
+DATA constants<>+7504(SB)/8, $0xbd922279bd922279
+DATA constants<>+7512(SB)/8, $0xbd922279bd922279
+DATA constants<>+7520(SB)/8, $0xbfcc422abfcc422a
+DATA constants<>+7528(SB)/8, $0xbfcc422abfcc422a
+DATA constants<>+7536(SB)/8, $0xbfcc422abfcc422a
+DATA constants<>+7544(SB)/8, $0xbfcc422abfcc422a
+GLOBL constants<>(SB), RODATA|NOPTR, $7552

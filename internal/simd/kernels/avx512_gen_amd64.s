@@ -4171,18 +4171,16 @@ TEXT ·expSubAVX512(SB), NOSPLIT, $0-36
 	LEAQ         -32(CX), R8
 	CMPQ         AX, R8
 	JGT          single
-	VBROADCASTSS constants<>+40(SB), Z28
-	VBROADCASTSS constants<>+44(SB), Z27
-	VBROADCASTSS constants<>+48(SB), Z26
-	VBROADCASTSS constants<>+52(SB), Z25
-	VBROADCASTSS constants<>+56(SB), Z24
-	VBROADCASTSS constants<>+60(SB), Z23
-	VBROADCASTSS constants<>+64(SB), Z22
-	VBROADCASTSS constants<>+68(SB), Z21
-	VBROADCASTSS constants<>+72(SB), Z20
-	VBROADCASTSS constants<>+76(SB), Z19
-	VBROADCASTSS constants<>+80(SB), Z18
-	VBROADCASTSS constants<>+84(SB), Z17
+	VBROADCASTSS constants<>+88(SB), Z28
+	VBROADCASTSS constants<>+48(SB), Z27
+	VBROADCASTSS constants<>+92(SB), Z26
+	VBROADCASTSS constants<>+96(SB), Z25
+	VBROADCASTSS constants<>+100(SB), Z24
+	VBROADCASTSS constants<>+104(SB), Z23
+	VBROADCASTSS constants<>+108(SB), Z22
+	VBROADCASTSS constants<>+112(SB), Z21
+	VBROADCASTSS constants<>+116(SB), Z20
+	VBROADCASTSS constants<>+4(SB), Z19
 	VPXORD       Z30, Z30, Z30
 	PCALIGN      $0x20
 
@@ -4191,42 +4189,32 @@ mainLoop:
 	VMOVUPS      64(SI)(AX*4), Z1
 	VSUBPS       Z29, Z0, Z0
 	VSUBPS       Z29, Z1, Z1
-	VMINPS       Z0, Z28, Z0
-	VMINPS       Z1, Z28, Z1
-	VMAXPS       Z0, Z27, Z0
-	VMAXPS       Z1, Z27, Z1
+	VMAXPS       Z0, Z28, Z0
+	VMAXPS       Z1, Z28, Z1
 	VMOVAPS      Z0, Z2
-	VFMADD213PS  Z26, Z25, Z2
+	VFMADD213PS  Z27, Z26, Z2
 	VMOVAPS      Z1, Z3
-	VFMADD213PS  Z26, Z25, Z3
-	VSUBPS       Z26, Z2, Z4
-	VSUBPS       Z26, Z3, Z5
-	VFNMADD231PS Z24, Z4, Z0
-	VFNMADD231PS Z24, Z5, Z1
-	VFNMADD231PS Z23, Z4, Z0
-	VFNMADD231PS Z23, Z5, Z1
-	VMULPS       Z0, Z0, Z4
-	VMULPS       Z1, Z1, Z5
-	VMOVAPS      Z22, Z6
-	VFMADD213PS  Z21, Z0, Z6
-	VMOVAPS      Z22, Z7
-	VFMADD213PS  Z21, Z1, Z7
-	VFMADD213PS  Z20, Z0, Z6
-	VFMADD213PS  Z20, Z1, Z7
-	VFMADD213PS  Z19, Z0, Z6
-	VFMADD213PS  Z19, Z1, Z7
-	VFMADD213PS  Z18, Z0, Z6
-	VFMADD213PS  Z18, Z1, Z7
-	VFMADD213PS  Z17, Z0, Z6
-	VFMADD213PS  Z17, Z1, Z7
-	VFMADD231PS  Z6, Z4, Z0
-	VFMADD231PS  Z7, Z5, Z1
-	VPSLLD       $0x17, Z2, Z2
-	VPSLLD       $0x17, Z3, Z3
-	VFMADD213PS  Z2, Z2, Z0
-	VFMADD213PS  Z3, Z3, Z1
-	VMULPS       Z2, Z0, Z0
-	VMULPS       Z3, Z1, Z1
+	VFMADD213PS  Z27, Z26, Z3
+	VSUBPS       Z27, Z2, Z4
+	VSUBPS       Z27, Z3, Z5
+	VFNMADD231PS Z25, Z4, Z0
+	VFNMADD231PS Z25, Z5, Z1
+	VMOVAPS      Z24, Z4
+	VFMADD213PS  Z23, Z0, Z4
+	VMOVAPS      Z24, Z5
+	VFMADD213PS  Z23, Z1, Z5
+	VFMADD213PS  Z22, Z0, Z4
+	VFMADD213PS  Z22, Z1, Z5
+	VFMADD213PS  Z21, Z0, Z4
+	VFMADD213PS  Z21, Z1, Z5
+	VFMADD213PS  Z20, Z0, Z4
+	VFMADD213PS  Z20, Z1, Z5
+	VFMADD213PS  Z19, Z0, Z4
+	VFMADD213PS  Z19, Z1, Z5
+	VPSLLD       $0x17, Z2, Z0
+	VPSLLD       $0x17, Z3, Z1
+	VMULPS       Z0, Z4, Z0
+	VMULPS       Z1, Z5, Z1
 	VADDPS       Z0, Z31, Z31
 	VADDPS       Z1, Z30, Z30
 	VMOVUPS      Z0, (DI)(AX*4)
@@ -4245,26 +4233,20 @@ single:
 singleLoop:
 	VMOVUPS           (SI)(AX*4), Z0
 	VSUBPS            Z29, Z0, Z0
-	VBROADCASTSS      constants<>+40(SB), Z1
-	VMINPS            Z0, Z1, Z0
-	VBROADCASTSS      constants<>+44(SB), Z1
+	VBROADCASTSS      constants<>+88(SB), Z1
 	VMAXPS            Z0, Z1, Z0
 	VBROADCASTSS      constants<>+48(SB), Z1
-	VFMADD231PS.BCST  constants<>+52(SB), Z0, Z1
+	VFMADD231PS.BCST  constants<>+92(SB), Z0, Z1
 	VSUBPS.BCST       constants<>+48(SB), Z1, Z2
-	VFNMADD231PS.BCST constants<>+56(SB), Z2, Z0
-	VFNMADD231PS.BCST constants<>+60(SB), Z2, Z0
-	VMULPS            Z0, Z0, Z2
-	VBROADCASTSS      constants<>+68(SB), Z3
-	VFMADD231PS.BCST  constants<>+64(SB), Z0, Z3
-	VFMADD213PS.BCST  constants<>+72(SB), Z0, Z3
-	VFMADD213PS.BCST  constants<>+76(SB), Z0, Z3
-	VFMADD213PS.BCST  constants<>+80(SB), Z0, Z3
-	VFMADD213PS.BCST  constants<>+84(SB), Z0, Z3
-	VFMADD231PS       Z3, Z2, Z0
-	VPSLLD            $0x17, Z1, Z1
-	VFMADD213PS       Z1, Z1, Z0
-	VMULPS            Z1, Z0, Z0
+	VFNMADD231PS.BCST constants<>+96(SB), Z2, Z0
+	VBROADCASTSS      constants<>+104(SB), Z2
+	VFMADD231PS.BCST  constants<>+100(SB), Z0, Z2
+	VFMADD213PS.BCST  constants<>+108(SB), Z0, Z2
+	VFMADD213PS.BCST  constants<>+112(SB), Z0, Z2
+	VFMADD213PS.BCST  constants<>+116(SB), Z0, Z2
+	VFMADD213PS.BCST  constants<>+4(SB), Z0, Z2
+	VPSLLD            $0x17, Z1, Z0
+	VMULPS            Z0, Z2, Z0
 	VADDPS            Z0, Z31, Z31
 	VMOVUPS           Z0, (DI)(AX*4)
 	ADDQ              $0x10, AX
@@ -4280,26 +4262,20 @@ tail:
 	KMOVW             R9, K7
 	VMOVUPS.Z         (SI)(AX*4), K7, Z0
 	VSUBPS            Z29, Z0, Z0
-	VBROADCASTSS      constants<>+40(SB), Z1
-	VMINPS            Z0, Z1, Z0
-	VBROADCASTSS      constants<>+44(SB), Z1
+	VBROADCASTSS      constants<>+88(SB), Z1
 	VMAXPS            Z0, Z1, Z0
 	VBROADCASTSS      constants<>+48(SB), Z1
-	VFMADD231PS.BCST  constants<>+52(SB), Z0, Z1
+	VFMADD231PS.BCST  constants<>+92(SB), Z0, Z1
 	VSUBPS.BCST       constants<>+48(SB), Z1, Z2
-	VFNMADD231PS.BCST constants<>+56(SB), Z2, Z0
-	VFNMADD231PS.BCST constants<>+60(SB), Z2, Z0
-	VMULPS            Z0, Z0, Z2
-	VBROADCASTSS      constants<>+68(SB), Z3
-	VFMADD231PS.BCST  constants<>+64(SB), Z0, Z3
-	VFMADD213PS.BCST  constants<>+72(SB), Z0, Z3
-	VFMADD213PS.BCST  constants<>+76(SB), Z0, Z3
-	VFMADD213PS.BCST  constants<>+80(SB), Z0, Z3
-	VFMADD213PS.BCST  constants<>+84(SB), Z0, Z3
-	VFMADD231PS       Z3, Z2, Z0
-	VPSLLD            $0x17, Z1, Z1
-	VFMADD213PS       Z1, Z1, Z0
-	VMULPS            Z1, Z0, Z0
+	VFNMADD231PS.BCST constants<>+96(SB), Z2, Z0
+	VBROADCASTSS      constants<>+104(SB), Z2
+	VFMADD231PS.BCST  constants<>+100(SB), Z0, Z2
+	VFMADD213PS.BCST  constants<>+108(SB), Z0, Z2
+	VFMADD213PS.BCST  constants<>+112(SB), Z0, Z2
+	VFMADD213PS.BCST  constants<>+116(SB), Z0, Z2
+	VFMADD213PS.BCST  constants<>+4(SB), Z0, Z2
+	VPSLLD            $0x17, Z1, Z0
+	VMULPS            Z0, Z2, Z0
 	VADDPS            Z0, Z31, Z1
 	VMOVUPS           Z0, K7, (DI)(AX*4)
 	VBLENDMPS         Z1, Z31, K7, Z31
@@ -4330,113 +4306,92 @@ TEXT ·sumExpSubAVX512(SB), NOSPLIT, $0-28
 	LEAQ         -64(CX), R8
 	CMPQ         AX, R8
 	JGT          single
-	VBROADCASTSS constants<>+40(SB), Z26
-	VBROADCASTSS constants<>+44(SB), Z25
-	VBROADCASTSS constants<>+48(SB), Z24
-	VBROADCASTSS constants<>+52(SB), Z23
-	VBROADCASTSS constants<>+56(SB), Z22
-	VBROADCASTSS constants<>+60(SB), Z21
-	VBROADCASTSS constants<>+64(SB), Z20
-	VBROADCASTSS constants<>+68(SB), Z19
-	VBROADCASTSS constants<>+72(SB), Z18
-	VBROADCASTSS constants<>+76(SB), Z17
-	VBROADCASTSS constants<>+80(SB), Z16
+	VBROADCASTSS constants<>+88(SB), Z26
+	VBROADCASTSS constants<>+48(SB), Z25
+	VBROADCASTSS constants<>+92(SB), Z24
+	VBROADCASTSS constants<>+96(SB), Z23
+	VBROADCASTSS constants<>+100(SB), Z22
+	VBROADCASTSS constants<>+104(SB), Z21
+	VBROADCASTSS constants<>+108(SB), Z20
+	VBROADCASTSS constants<>+112(SB), Z19
+	VBROADCASTSS constants<>+116(SB), Z18
+	VBROADCASTSS constants<>+4(SB), Z17
 	VPXORD       Z30, Z30, Z30
 	VPXORD       Z29, Z29, Z29
 	VPXORD       Z28, Z28, Z28
 	PCALIGN      $0x20
 
 mainLoop:
-	VMOVUPS          (SI)(AX*4), Z0
-	VMOVUPS          64(SI)(AX*4), Z1
-	VMOVUPS          128(SI)(AX*4), Z2
-	VMOVUPS          192(SI)(AX*4), Z3
-	VSUBPS           Z27, Z0, Z0
-	VSUBPS           Z27, Z1, Z1
-	VSUBPS           Z27, Z2, Z2
-	VSUBPS           Z27, Z3, Z3
-	VMINPS           Z0, Z26, Z0
-	VMINPS           Z1, Z26, Z1
-	VMINPS           Z2, Z26, Z2
-	VMINPS           Z3, Z26, Z3
-	VMAXPS           Z0, Z25, Z0
-	VMAXPS           Z1, Z25, Z1
-	VMAXPS           Z2, Z25, Z2
-	VMAXPS           Z3, Z25, Z3
-	VMOVAPS          Z0, Z4
-	VFMADD213PS      Z24, Z23, Z4
-	VMOVAPS          Z1, Z5
-	VFMADD213PS      Z24, Z23, Z5
-	VMOVAPS          Z2, Z6
-	VFMADD213PS      Z24, Z23, Z6
-	VMOVAPS          Z3, Z7
-	VFMADD213PS      Z24, Z23, Z7
-	VSUBPS           Z24, Z4, Z8
-	VSUBPS           Z24, Z5, Z9
-	VSUBPS           Z24, Z6, Z10
-	VSUBPS           Z24, Z7, Z11
-	VFNMADD231PS     Z22, Z8, Z0
-	VFNMADD231PS     Z22, Z9, Z1
-	VFNMADD231PS     Z22, Z10, Z2
-	VFNMADD231PS     Z22, Z11, Z3
-	VFNMADD231PS     Z21, Z8, Z0
-	VFNMADD231PS     Z21, Z9, Z1
-	VFNMADD231PS     Z21, Z10, Z2
-	VFNMADD231PS     Z21, Z11, Z3
-	VMULPS           Z0, Z0, Z8
-	VMULPS           Z1, Z1, Z9
-	VMULPS           Z2, Z2, Z10
-	VMULPS           Z3, Z3, Z11
-	VMOVAPS          Z20, Z12
-	VFMADD213PS      Z19, Z0, Z12
-	VMOVAPS          Z20, Z13
-	VFMADD213PS      Z19, Z1, Z13
-	VMOVAPS          Z20, Z14
-	VFMADD213PS      Z19, Z2, Z14
-	VMOVAPS          Z20, Z15
-	VFMADD213PS      Z19, Z3, Z15
-	VFMADD213PS      Z18, Z0, Z12
-	VFMADD213PS      Z18, Z1, Z13
-	VFMADD213PS      Z18, Z2, Z14
-	VFMADD213PS      Z18, Z3, Z15
-	VFMADD213PS      Z17, Z0, Z12
-	VFMADD213PS      Z17, Z1, Z13
-	VFMADD213PS      Z17, Z2, Z14
-	VFMADD213PS      Z17, Z3, Z15
-	VFMADD213PS      Z16, Z0, Z12
-	VFMADD213PS      Z16, Z1, Z13
-	VFMADD213PS      Z16, Z2, Z14
-	VFMADD213PS      Z16, Z3, Z15
-	VFMADD213PS.BCST constants<>+84(SB), Z0, Z12
-	VFMADD213PS.BCST constants<>+84(SB), Z1, Z13
-	VFMADD213PS.BCST constants<>+84(SB), Z2, Z14
-	VFMADD213PS.BCST constants<>+84(SB), Z3, Z15
-	VFMADD231PS      Z12, Z8, Z0
-	VFMADD231PS      Z13, Z9, Z1
-	VFMADD231PS      Z14, Z10, Z2
-	VFMADD231PS      Z15, Z11, Z3
-	VPSLLD           $0x17, Z4, Z4
-	VPSLLD           $0x17, Z5, Z5
-	VPSLLD           $0x17, Z6, Z6
-	VPSLLD           $0x17, Z7, Z7
-	VFMADD213PS      Z4, Z4, Z0
-	VFMADD213PS      Z5, Z5, Z1
-	VFMADD213PS      Z6, Z6, Z2
-	VFMADD213PS      Z7, Z7, Z3
-	VMULPS           Z4, Z0, Z0
-	VMULPS           Z5, Z1, Z1
-	VMULPS           Z6, Z2, Z2
-	VMULPS           Z7, Z3, Z3
-	VADDPS           Z0, Z31, Z31
-	VADDPS           Z1, Z30, Z30
-	VADDPS           Z2, Z29, Z29
-	VADDPS           Z3, Z28, Z28
-	ADDQ             $0x40, AX
-	CMPQ             AX, R8
-	JLE              mainLoop
-	VADDPS           Z29, Z31, Z31
-	VADDPS           Z28, Z30, Z30
-	VADDPS           Z30, Z31, Z31
+	VMOVUPS      (SI)(AX*4), Z0
+	VMOVUPS      64(SI)(AX*4), Z1
+	VMOVUPS      128(SI)(AX*4), Z2
+	VMOVUPS      192(SI)(AX*4), Z3
+	VSUBPS       Z27, Z0, Z0
+	VSUBPS       Z27, Z1, Z1
+	VSUBPS       Z27, Z2, Z2
+	VSUBPS       Z27, Z3, Z3
+	VMAXPS       Z0, Z26, Z0
+	VMAXPS       Z1, Z26, Z1
+	VMAXPS       Z2, Z26, Z2
+	VMAXPS       Z3, Z26, Z3
+	VMOVAPS      Z0, Z4
+	VFMADD213PS  Z25, Z24, Z4
+	VMOVAPS      Z1, Z5
+	VFMADD213PS  Z25, Z24, Z5
+	VMOVAPS      Z2, Z6
+	VFMADD213PS  Z25, Z24, Z6
+	VMOVAPS      Z3, Z7
+	VFMADD213PS  Z25, Z24, Z7
+	VSUBPS       Z25, Z4, Z8
+	VSUBPS       Z25, Z5, Z9
+	VSUBPS       Z25, Z6, Z10
+	VSUBPS       Z25, Z7, Z11
+	VFNMADD231PS Z23, Z8, Z0
+	VFNMADD231PS Z23, Z9, Z1
+	VFNMADD231PS Z23, Z10, Z2
+	VFNMADD231PS Z23, Z11, Z3
+	VMOVAPS      Z22, Z8
+	VFMADD213PS  Z21, Z0, Z8
+	VMOVAPS      Z22, Z9
+	VFMADD213PS  Z21, Z1, Z9
+	VMOVAPS      Z22, Z10
+	VFMADD213PS  Z21, Z2, Z10
+	VMOVAPS      Z22, Z11
+	VFMADD213PS  Z21, Z3, Z11
+	VFMADD213PS  Z20, Z0, Z8
+	VFMADD213PS  Z20, Z1, Z9
+	VFMADD213PS  Z20, Z2, Z10
+	VFMADD213PS  Z20, Z3, Z11
+	VFMADD213PS  Z19, Z0, Z8
+	VFMADD213PS  Z19, Z1, Z9
+	VFMADD213PS  Z19, Z2, Z10
+	VFMADD213PS  Z19, Z3, Z11
+	VFMADD213PS  Z18, Z0, Z8
+	VFMADD213PS  Z18, Z1, Z9
+	VFMADD213PS  Z18, Z2, Z10
+	VFMADD213PS  Z18, Z3, Z11
+	VFMADD213PS  Z17, Z0, Z8
+	VFMADD213PS  Z17, Z1, Z9
+	VFMADD213PS  Z17, Z2, Z10
+	VFMADD213PS  Z17, Z3, Z11
+	VPSLLD       $0x17, Z4, Z0
+	VPSLLD       $0x17, Z5, Z1
+	VPSLLD       $0x17, Z6, Z2
+	VPSLLD       $0x17, Z7, Z3
+	VMULPS       Z0, Z8, Z0
+	VMULPS       Z1, Z9, Z1
+	VMULPS       Z2, Z10, Z2
+	VMULPS       Z3, Z11, Z3
+	VADDPS       Z0, Z31, Z31
+	VADDPS       Z1, Z30, Z30
+	VADDPS       Z2, Z29, Z29
+	VADDPS       Z3, Z28, Z28
+	ADDQ         $0x40, AX
+	CMPQ         AX, R8
+	JLE          mainLoop
+	VADDPS       Z29, Z31, Z31
+	VADDPS       Z28, Z30, Z30
+	VADDPS       Z30, Z31, Z31
 
 single:
 	LEAQ    -16(CX), R8
@@ -4447,26 +4402,20 @@ single:
 singleLoop:
 	VMOVUPS           (SI)(AX*4), Z0
 	VSUBPS            Z27, Z0, Z0
-	VBROADCASTSS      constants<>+40(SB), Z1
-	VMINPS            Z0, Z1, Z0
-	VBROADCASTSS      constants<>+44(SB), Z1
+	VBROADCASTSS      constants<>+88(SB), Z1
 	VMAXPS            Z0, Z1, Z0
 	VBROADCASTSS      constants<>+48(SB), Z1
-	VFMADD231PS.BCST  constants<>+52(SB), Z0, Z1
+	VFMADD231PS.BCST  constants<>+92(SB), Z0, Z1
 	VSUBPS.BCST       constants<>+48(SB), Z1, Z2
-	VFNMADD231PS.BCST constants<>+56(SB), Z2, Z0
-	VFNMADD231PS.BCST constants<>+60(SB), Z2, Z0
-	VMULPS            Z0, Z0, Z2
-	VBROADCASTSS      constants<>+68(SB), Z3
-	VFMADD231PS.BCST  constants<>+64(SB), Z0, Z3
-	VFMADD213PS.BCST  constants<>+72(SB), Z0, Z3
-	VFMADD213PS.BCST  constants<>+76(SB), Z0, Z3
-	VFMADD213PS.BCST  constants<>+80(SB), Z0, Z3
-	VFMADD213PS.BCST  constants<>+84(SB), Z0, Z3
-	VFMADD231PS       Z3, Z2, Z0
-	VPSLLD            $0x17, Z1, Z1
-	VFMADD213PS       Z1, Z1, Z0
-	VMULPS            Z1, Z0, Z0
+	VFNMADD231PS.BCST constants<>+96(SB), Z2, Z0
+	VBROADCASTSS      constants<>+104(SB), Z2
+	VFMADD231PS.BCST  constants<>+100(SB), Z0, Z2
+	VFMADD213PS.BCST  constants<>+108(SB), Z0, Z2
+	VFMADD213PS.BCST  constants<>+112(SB), Z0, Z2
+	VFMADD213PS.BCST  constants<>+116(SB), Z0, Z2
+	VFMADD213PS.BCST  constants<>+4(SB), Z0, Z2
+	VPSLLD            $0x17, Z1, Z0
+	VMULPS            Z0, Z2, Z0
 	VADDPS            Z0, Z31, Z31
 	ADDQ              $0x10, AX
 	CMPQ              AX, R8
@@ -4481,26 +4430,20 @@ tail:
 	KMOVW             R9, K7
 	VMOVUPS.Z         (SI)(AX*4), K7, Z0
 	VSUBPS            Z27, Z0, Z0
-	VBROADCASTSS      constants<>+40(SB), Z1
-	VMINPS            Z0, Z1, Z0
-	VBROADCASTSS      constants<>+44(SB), Z1
+	VBROADCASTSS      constants<>+88(SB), Z1
 	VMAXPS            Z0, Z1, Z0
 	VBROADCASTSS      constants<>+48(SB), Z1
-	VFMADD231PS.BCST  constants<>+52(SB), Z0, Z1
+	VFMADD231PS.BCST  constants<>+92(SB), Z0, Z1
 	VSUBPS.BCST       constants<>+48(SB), Z1, Z2
-	VFNMADD231PS.BCST constants<>+56(SB), Z2, Z0
-	VFNMADD231PS.BCST constants<>+60(SB), Z2, Z0
-	VMULPS            Z0, Z0, Z2
-	VBROADCASTSS      constants<>+68(SB), Z3
-	VFMADD231PS.BCST  constants<>+64(SB), Z0, Z3
-	VFMADD213PS.BCST  constants<>+72(SB), Z0, Z3
-	VFMADD213PS.BCST  constants<>+76(SB), Z0, Z3
-	VFMADD213PS.BCST  constants<>+80(SB), Z0, Z3
-	VFMADD213PS.BCST  constants<>+84(SB), Z0, Z3
-	VFMADD231PS       Z3, Z2, Z0
-	VPSLLD            $0x17, Z1, Z1
-	VFMADD213PS       Z1, Z1, Z0
-	VMULPS            Z1, Z0, Z0
+	VFNMADD231PS.BCST constants<>+96(SB), Z2, Z0
+	VBROADCASTSS      constants<>+104(SB), Z2
+	VFMADD231PS.BCST  constants<>+100(SB), Z0, Z2
+	VFMADD213PS.BCST  constants<>+108(SB), Z0, Z2
+	VFMADD213PS.BCST  constants<>+112(SB), Z0, Z2
+	VFMADD213PS.BCST  constants<>+116(SB), Z0, Z2
+	VFMADD213PS.BCST  constants<>+4(SB), Z0, Z2
+	VPSLLD            $0x17, Z1, Z0
+	VMULPS            Z0, Z2, Z0
 	VADDPS            Z0, Z31, Z0
 	VBLENDMPS         Z0, Z31, K7, Z31
 
@@ -4528,20 +4471,20 @@ TEXT ·expm1AVX512(SB), NOSPLIT, $0-24
 	LEAQ         -32(CX), R8
 	CMPQ         AX, R8
 	JGT          single
-	VBROADCASTSS constants<>+88(SB), Z31
-	VBROADCASTSS constants<>+92(SB), Z30
-	VBROADCASTSS constants<>+96(SB), Z29
-	VBROADCASTSS constants<>+100(SB), Z28
-	VBROADCASTSS constants<>+104(SB), Z27
-	VBROADCASTSS constants<>+108(SB), Z26
-	VBROADCASTSS constants<>+112(SB), Z25
-	VBROADCASTSS constants<>+116(SB), Z24
-	VBROADCASTSS constants<>+120(SB), Z23
-	VBROADCASTSS constants<>+124(SB), Z22
-	VBROADCASTSS constants<>+128(SB), Z21
-	VBROADCASTSS constants<>+132(SB), Z20
+	VBROADCASTSS constants<>+120(SB), Z31
+	VBROADCASTSS constants<>+124(SB), Z30
+	VBROADCASTSS constants<>+128(SB), Z29
+	VBROADCASTSS constants<>+92(SB), Z28
+	VBROADCASTSS constants<>+132(SB), Z27
+	VBROADCASTSS constants<>+136(SB), Z26
+	VBROADCASTSS constants<>+140(SB), Z25
+	VBROADCASTSS constants<>+144(SB), Z24
+	VBROADCASTSS constants<>+148(SB), Z23
+	VBROADCASTSS constants<>+152(SB), Z22
+	VBROADCASTSS constants<>+156(SB), Z21
+	VBROADCASTSS constants<>+160(SB), Z20
 	VBROADCASTSS constants<>+12(SB), Z19
-	VBROADCASTSS constants<>+136(SB), Z18
+	VBROADCASTSS constants<>+164(SB), Z18
 	PCALIGN      $0x20
 
 mainLoop:
@@ -4603,27 +4546,27 @@ single:
 
 singleLoop:
 	VMOVUPS           (SI)(AX*4), Z0
-	VBROADCASTSS      constants<>+88(SB), Z1
+	VBROADCASTSS      constants<>+120(SB), Z1
 	VMINPS            Z0, Z1, Z1
-	VBROADCASTSS      constants<>+92(SB), Z2
+	VBROADCASTSS      constants<>+124(SB), Z2
 	VMAXPS            Z1, Z2, Z1
-	VBROADCASTSS      constants<>+96(SB), Z2
-	VFMADD231PS.BCST  constants<>+100(SB), Z1, Z2
-	VSUBPS.BCST       constants<>+96(SB), Z2, Z3
-	VFNMADD231PS.BCST constants<>+104(SB), Z3, Z1
-	VFNMADD231PS.BCST constants<>+108(SB), Z3, Z1
+	VBROADCASTSS      constants<>+128(SB), Z2
+	VFMADD231PS.BCST  constants<>+92(SB), Z1, Z2
+	VSUBPS.BCST       constants<>+128(SB), Z2, Z3
+	VFNMADD231PS.BCST constants<>+132(SB), Z3, Z1
+	VFNMADD231PS.BCST constants<>+136(SB), Z3, Z1
 	VMULPS            Z1, Z1, Z3
-	VBROADCASTSS      constants<>+116(SB), Z4
-	VFMADD231PS.BCST  constants<>+112(SB), Z1, Z4
-	VFMADD213PS.BCST  constants<>+120(SB), Z1, Z4
-	VFMADD213PS.BCST  constants<>+124(SB), Z1, Z4
-	VFMADD213PS.BCST  constants<>+128(SB), Z1, Z4
+	VBROADCASTSS      constants<>+144(SB), Z4
+	VFMADD231PS.BCST  constants<>+140(SB), Z1, Z4
+	VFMADD213PS.BCST  constants<>+148(SB), Z1, Z4
+	VFMADD213PS.BCST  constants<>+152(SB), Z1, Z4
+	VFMADD213PS.BCST  constants<>+156(SB), Z1, Z4
 	VFMADD231PS       Z4, Z3, Z1
 	VPSLLD            $0x17, Z2, Z2
-	VSUBPS.BCST       constants<>+132(SB), Z2, Z3
+	VSUBPS.BCST       constants<>+160(SB), Z2, Z3
 	VFMADD231PS       Z1, Z2, Z3
 	VANDPS.BCST       constants<>+12(SB), Z0, Z1
-	VCMPPS.BCST       $0x01, constants<>+136(SB), Z1, K1
+	VCMPPS.BCST       $0x01, constants<>+164(SB), Z1, K1
 	VADDPS            Z3, Z3, Z1
 	VBLENDMPS         Z0, Z1, K1, Z0
 	VMOVUPS           Z0, (DI)(AX*4)
@@ -4639,27 +4582,27 @@ tail:
 	BZHIL             R8, R9, R9
 	KMOVW             R9, K7
 	VMOVUPS.Z         (SI)(AX*4), K7, Z0
-	VBROADCASTSS      constants<>+88(SB), Z1
+	VBROADCASTSS      constants<>+120(SB), Z1
 	VMINPS            Z0, Z1, Z1
-	VBROADCASTSS      constants<>+92(SB), Z2
+	VBROADCASTSS      constants<>+124(SB), Z2
 	VMAXPS            Z1, Z2, Z1
-	VBROADCASTSS      constants<>+96(SB), Z2
-	VFMADD231PS.BCST  constants<>+100(SB), Z1, Z2
-	VSUBPS.BCST       constants<>+96(SB), Z2, Z3
-	VFNMADD231PS.BCST constants<>+104(SB), Z3, Z1
-	VFNMADD231PS.BCST constants<>+108(SB), Z3, Z1
+	VBROADCASTSS      constants<>+128(SB), Z2
+	VFMADD231PS.BCST  constants<>+92(SB), Z1, Z2
+	VSUBPS.BCST       constants<>+128(SB), Z2, Z3
+	VFNMADD231PS.BCST constants<>+132(SB), Z3, Z1
+	VFNMADD231PS.BCST constants<>+136(SB), Z3, Z1
 	VMULPS            Z1, Z1, Z3
-	VBROADCASTSS      constants<>+116(SB), Z4
-	VFMADD231PS.BCST  constants<>+112(SB), Z1, Z4
-	VFMADD213PS.BCST  constants<>+120(SB), Z1, Z4
-	VFMADD213PS.BCST  constants<>+124(SB), Z1, Z4
-	VFMADD213PS.BCST  constants<>+128(SB), Z1, Z4
+	VBROADCASTSS      constants<>+144(SB), Z4
+	VFMADD231PS.BCST  constants<>+140(SB), Z1, Z4
+	VFMADD213PS.BCST  constants<>+148(SB), Z1, Z4
+	VFMADD213PS.BCST  constants<>+152(SB), Z1, Z4
+	VFMADD213PS.BCST  constants<>+156(SB), Z1, Z4
 	VFMADD231PS       Z4, Z3, Z1
 	VPSLLD            $0x17, Z2, Z2
-	VSUBPS.BCST       constants<>+132(SB), Z2, Z3
+	VSUBPS.BCST       constants<>+160(SB), Z2, Z3
 	VFMADD231PS       Z1, Z2, Z3
 	VANDPS.BCST       constants<>+12(SB), Z0, Z1
-	VCMPPS.BCST       $0x01, constants<>+136(SB), Z1, K1
+	VCMPPS.BCST       $0x01, constants<>+164(SB), Z1, K1
 	VADDPS            Z3, Z3, Z1
 	VBLENDMPS         Z0, Z1, K1, Z0
 	VMOVUPS           Z0, K7, (DI)(AX*4)
@@ -4679,22 +4622,22 @@ TEXT ·logAVX512(SB), NOSPLIT, $0-32
 	CMPQ         AX, R8
 	JGT          tail
 	VPXORD       Z31, Z31, Z31
-	VBROADCASTSS constants<>+140(SB), Z30
-	VBROADCASTSS constants<>+144(SB), Z29
-	VBROADCASTSS constants<>+148(SB), Z28
+	VBROADCASTSS constants<>+168(SB), Z30
+	VBROADCASTSS constants<>+172(SB), Z29
+	VBROADCASTSS constants<>+176(SB), Z28
 	VBROADCASTSS constants<>+4(SB), Z27
-	VBROADCASTSS constants<>+152(SB), Z26
-	VBROADCASTSS constants<>+156(SB), Z25
-	VBROADCASTSS constants<>+160(SB), Z24
-	VBROADCASTSS constants<>+164(SB), Z23
-	VBROADCASTSS constants<>+168(SB), Z22
-	VBROADCASTSS constants<>+172(SB), Z21
-	VBROADCASTSS constants<>+176(SB), Z20
-	VBROADCASTSS constants<>+180(SB), Z19
-	VBROADCASTSS constants<>+184(SB), Z18
-	VBROADCASTSS constants<>+108(SB), Z17
-	VBROADCASTSS constants<>+104(SB), Z16
-	VBROADCASTSS constants<>+188(SB), Z15
+	VBROADCASTSS constants<>+180(SB), Z26
+	VBROADCASTSS constants<>+184(SB), Z25
+	VBROADCASTSS constants<>+188(SB), Z24
+	VBROADCASTSS constants<>+192(SB), Z23
+	VBROADCASTSS constants<>+196(SB), Z22
+	VBROADCASTSS constants<>+200(SB), Z21
+	VBROADCASTSS constants<>+204(SB), Z20
+	VBROADCASTSS constants<>+208(SB), Z19
+	VBROADCASTSS constants<>+212(SB), Z18
+	VBROADCASTSS constants<>+136(SB), Z17
+	VBROADCASTSS constants<>+132(SB), Z16
+	VBROADCASTSS constants<>+216(SB), Z15
 	PCALIGN      $0x20
 
 mainLoop:
@@ -4741,35 +4684,35 @@ tail:
 	BZHIL            R8, R9, R9
 	KMOVW            R9, K7
 	VMOVUPS.Z        (SI)(AX*4), K7, Z0
-	VPADDD.BCST      constants<>+140(SB), Z0, Z1
-	VPCMPD.BCST      $0x06, constants<>+144(SB), Z1, K1
+	VPADDD.BCST      constants<>+168(SB), Z0, Z1
+	VPCMPD.BCST      $0x06, constants<>+172(SB), Z1, K1
 	VCMPPS.BCST      $0x04, constants<>+8(SB), Z0, K2
 	KANDW            K2, K1, K1
 	KANDW            K7, K1, K1
 	KORTESTW         K1, K1
 	JNE              tailStop
-	VPSUBD.BCST      constants<>+148(SB), Z0, Z1
+	VPSUBD.BCST      constants<>+176(SB), Z0, Z1
 	VPSRAD           $0x17, Z1, Z1
 	VPSLLD           $0x17, Z1, Z2
 	VPSUBD           Z2, Z0, Z2
 	VCVTDQ2PS        Z1, Z1
 	VSUBPS.BCST      constants<>+4(SB), Z2, Z2
 	VMULPS           Z2, Z2, Z3
-	VBROADCASTSS     constants<>+156(SB), Z4
-	VFMADD231PS.BCST constants<>+152(SB), Z2, Z4
-	VFMADD213PS.BCST constants<>+160(SB), Z2, Z4
-	VFMADD213PS.BCST constants<>+164(SB), Z2, Z4
-	VFMADD213PS.BCST constants<>+168(SB), Z2, Z4
-	VFMADD213PS.BCST constants<>+172(SB), Z2, Z4
-	VFMADD213PS.BCST constants<>+176(SB), Z2, Z4
-	VFMADD213PS.BCST constants<>+180(SB), Z2, Z4
-	VFMADD213PS.BCST constants<>+184(SB), Z2, Z4
+	VBROADCASTSS     constants<>+184(SB), Z4
+	VFMADD231PS.BCST constants<>+180(SB), Z2, Z4
+	VFMADD213PS.BCST constants<>+188(SB), Z2, Z4
+	VFMADD213PS.BCST constants<>+192(SB), Z2, Z4
+	VFMADD213PS.BCST constants<>+196(SB), Z2, Z4
+	VFMADD213PS.BCST constants<>+200(SB), Z2, Z4
+	VFMADD213PS.BCST constants<>+204(SB), Z2, Z4
+	VFMADD213PS.BCST constants<>+208(SB), Z2, Z4
+	VFMADD213PS.BCST constants<>+212(SB), Z2, Z4
 	VMULPS           Z4, Z3, Z3
-	VFMADD231PS.BCST constants<>+108(SB), Z1, Z3
+	VFMADD231PS.BCST constants<>+136(SB), Z1, Z3
 	VADDPS           Z2, Z3, Z2
-	VFMADD231PS.BCST constants<>+104(SB), Z1, Z2
+	VFMADD231PS.BCST constants<>+132(SB), Z1, Z2
 	VCMPPS.BCST      $0x00, constants<>+8(SB), Z0, K1
-	VBLENDMPS.BCST   constants<>+188(SB), Z2, K1, Z0
+	VBLENDMPS.BCST   constants<>+216(SB), Z2, K1, Z0
 	VMOVUPS          Z0, K7, (DI)(AX*4)
 
 done:
@@ -4796,22 +4739,22 @@ TEXT ·log2AVX512(SB), NOSPLIT, $0-32
 	CMPQ         AX, R8
 	JGT          tail
 	VPXORD       Z31, Z31, Z31
-	VBROADCASTSS constants<>+140(SB), Z30
-	VBROADCASTSS constants<>+144(SB), Z29
-	VBROADCASTSS constants<>+148(SB), Z28
+	VBROADCASTSS constants<>+168(SB), Z30
+	VBROADCASTSS constants<>+172(SB), Z29
+	VBROADCASTSS constants<>+176(SB), Z28
 	VBROADCASTSS constants<>+4(SB), Z27
-	VBROADCASTSS constants<>+192(SB), Z26
-	VBROADCASTSS constants<>+196(SB), Z25
-	VBROADCASTSS constants<>+200(SB), Z24
-	VBROADCASTSS constants<>+204(SB), Z23
-	VBROADCASTSS constants<>+208(SB), Z22
-	VBROADCASTSS constants<>+212(SB), Z21
-	VBROADCASTSS constants<>+216(SB), Z20
-	VBROADCASTSS constants<>+220(SB), Z19
-	VBROADCASTSS constants<>+224(SB), Z18
-	VBROADCASTSS constants<>+228(SB), Z17
-	VBROADCASTSS constants<>+100(SB), Z16
-	VBROADCASTSS constants<>+188(SB), Z15
+	VBROADCASTSS constants<>+220(SB), Z26
+	VBROADCASTSS constants<>+224(SB), Z25
+	VBROADCASTSS constants<>+228(SB), Z24
+	VBROADCASTSS constants<>+232(SB), Z23
+	VBROADCASTSS constants<>+236(SB), Z22
+	VBROADCASTSS constants<>+240(SB), Z21
+	VBROADCASTSS constants<>+244(SB), Z20
+	VBROADCASTSS constants<>+248(SB), Z19
+	VBROADCASTSS constants<>+252(SB), Z18
+	VBROADCASTSS constants<>+256(SB), Z17
+	VBROADCASTSS constants<>+92(SB), Z16
+	VBROADCASTSS constants<>+216(SB), Z15
 	PCALIGN      $0x20
 
 mainLoop:
@@ -4858,35 +4801,35 @@ tail:
 	BZHIL            R8, R9, R9
 	KMOVW            R9, K7
 	VMOVUPS.Z        (SI)(AX*4), K7, Z0
-	VPADDD.BCST      constants<>+140(SB), Z0, Z1
-	VPCMPD.BCST      $0x06, constants<>+144(SB), Z1, K1
+	VPADDD.BCST      constants<>+168(SB), Z0, Z1
+	VPCMPD.BCST      $0x06, constants<>+172(SB), Z1, K1
 	VCMPPS.BCST      $0x04, constants<>+8(SB), Z0, K2
 	KANDW            K2, K1, K1
 	KANDW            K7, K1, K1
 	KORTESTW         K1, K1
 	JNE              tailStop
-	VPSUBD.BCST      constants<>+148(SB), Z0, Z1
+	VPSUBD.BCST      constants<>+176(SB), Z0, Z1
 	VPSRAD           $0x17, Z1, Z1
 	VPSLLD           $0x17, Z1, Z2
 	VPSUBD           Z2, Z0, Z2
 	VCVTDQ2PS        Z1, Z1
 	VSUBPS.BCST      constants<>+4(SB), Z2, Z2
 	VMULPS           Z2, Z2, Z3
-	VBROADCASTSS     constants<>+196(SB), Z4
-	VFMADD231PS.BCST constants<>+192(SB), Z2, Z4
-	VFMADD213PS.BCST constants<>+200(SB), Z2, Z4
-	VFMADD213PS.BCST constants<>+204(SB), Z2, Z4
-	VFMADD213PS.BCST constants<>+208(SB), Z2, Z4
-	VFMADD213PS.BCST constants<>+212(SB), Z2, Z4
-	VFMADD213PS.BCST constants<>+216(SB), Z2, Z4
-	VFMADD213PS.BCST constants<>+220(SB), Z2, Z4
-	VFMADD213PS.BCST constants<>+224(SB), Z2, Z4
+	VBROADCASTSS     constants<>+224(SB), Z4
+	VFMADD231PS.BCST constants<>+220(SB), Z2, Z4
+	VFMADD213PS.BCST constants<>+228(SB), Z2, Z4
+	VFMADD213PS.BCST constants<>+232(SB), Z2, Z4
+	VFMADD213PS.BCST constants<>+236(SB), Z2, Z4
+	VFMADD213PS.BCST constants<>+240(SB), Z2, Z4
+	VFMADD213PS.BCST constants<>+244(SB), Z2, Z4
+	VFMADD213PS.BCST constants<>+248(SB), Z2, Z4
+	VFMADD213PS.BCST constants<>+252(SB), Z2, Z4
 	VMULPS           Z4, Z3, Z3
-	VFMADD231PS.BCST constants<>+228(SB), Z2, Z3
-	VFMADD231PS.BCST constants<>+100(SB), Z2, Z3
+	VFMADD231PS.BCST constants<>+256(SB), Z2, Z3
+	VFMADD231PS.BCST constants<>+92(SB), Z2, Z3
 	VADDPS           Z3, Z1, Z1
 	VCMPPS.BCST      $0x00, constants<>+8(SB), Z0, K1
-	VBLENDMPS.BCST   constants<>+188(SB), Z1, K1, Z0
+	VBLENDMPS.BCST   constants<>+216(SB), Z1, K1, Z0
 	VMOVUPS          Z0, K7, (DI)(AX*4)
 
 done:
@@ -4913,24 +4856,24 @@ TEXT ·log10AVX512(SB), NOSPLIT, $0-32
 	CMPQ         AX, R8
 	JGT          tail
 	VPXORD       Z31, Z31, Z31
-	VBROADCASTSS constants<>+140(SB), Z30
-	VBROADCASTSS constants<>+144(SB), Z29
-	VBROADCASTSS constants<>+148(SB), Z28
+	VBROADCASTSS constants<>+168(SB), Z30
+	VBROADCASTSS constants<>+172(SB), Z29
+	VBROADCASTSS constants<>+176(SB), Z28
 	VBROADCASTSS constants<>+4(SB), Z27
-	VBROADCASTSS constants<>+232(SB), Z26
-	VBROADCASTSS constants<>+236(SB), Z25
-	VBROADCASTSS constants<>+240(SB), Z24
-	VBROADCASTSS constants<>+244(SB), Z23
-	VBROADCASTSS constants<>+248(SB), Z22
-	VBROADCASTSS constants<>+252(SB), Z21
-	VBROADCASTSS constants<>+256(SB), Z20
-	VBROADCASTSS constants<>+260(SB), Z19
-	VBROADCASTSS constants<>+264(SB), Z18
-	VBROADCASTSS constants<>+268(SB), Z17
-	VBROADCASTSS constants<>+272(SB), Z16
-	VBROADCASTSS constants<>+276(SB), Z15
-	VBROADCASTSS constants<>+280(SB), Z14
-	VBROADCASTSS constants<>+188(SB), Z13
+	VBROADCASTSS constants<>+260(SB), Z26
+	VBROADCASTSS constants<>+264(SB), Z25
+	VBROADCASTSS constants<>+268(SB), Z24
+	VBROADCASTSS constants<>+272(SB), Z23
+	VBROADCASTSS constants<>+276(SB), Z22
+	VBROADCASTSS constants<>+280(SB), Z21
+	VBROADCASTSS constants<>+284(SB), Z20
+	VBROADCASTSS constants<>+288(SB), Z19
+	VBROADCASTSS constants<>+292(SB), Z18
+	VBROADCASTSS constants<>+296(SB), Z17
+	VBROADCASTSS constants<>+300(SB), Z16
+	VBROADCASTSS constants<>+304(SB), Z15
+	VBROADCASTSS constants<>+308(SB), Z14
+	VBROADCASTSS constants<>+216(SB), Z13
 	PCALIGN      $0x20
 
 mainLoop:
@@ -4978,36 +4921,36 @@ tail:
 	BZHIL            R8, R9, R9
 	KMOVW            R9, K7
 	VMOVUPS.Z        (SI)(AX*4), K7, Z0
-	VPADDD.BCST      constants<>+140(SB), Z0, Z1
-	VPCMPD.BCST      $0x06, constants<>+144(SB), Z1, K1
+	VPADDD.BCST      constants<>+168(SB), Z0, Z1
+	VPCMPD.BCST      $0x06, constants<>+172(SB), Z1, K1
 	VCMPPS.BCST      $0x04, constants<>+8(SB), Z0, K2
 	KANDW            K2, K1, K1
 	KANDW            K7, K1, K1
 	KORTESTW         K1, K1
 	JNE              tailStop
-	VPSUBD.BCST      constants<>+148(SB), Z0, Z1
+	VPSUBD.BCST      constants<>+176(SB), Z0, Z1
 	VPSRAD           $0x17, Z1, Z1
 	VPSLLD           $0x17, Z1, Z2
 	VPSUBD           Z2, Z0, Z2
 	VCVTDQ2PS        Z1, Z1
 	VSUBPS.BCST      constants<>+4(SB), Z2, Z2
 	VMULPS           Z2, Z2, Z3
-	VBROADCASTSS     constants<>+236(SB), Z4
-	VFMADD231PS.BCST constants<>+232(SB), Z2, Z4
-	VFMADD213PS.BCST constants<>+240(SB), Z2, Z4
-	VFMADD213PS.BCST constants<>+244(SB), Z2, Z4
-	VFMADD213PS.BCST constants<>+248(SB), Z2, Z4
-	VFMADD213PS.BCST constants<>+252(SB), Z2, Z4
-	VFMADD213PS.BCST constants<>+256(SB), Z2, Z4
-	VFMADD213PS.BCST constants<>+260(SB), Z2, Z4
-	VFMADD213PS.BCST constants<>+264(SB), Z2, Z4
+	VBROADCASTSS     constants<>+264(SB), Z4
+	VFMADD231PS.BCST constants<>+260(SB), Z2, Z4
+	VFMADD213PS.BCST constants<>+268(SB), Z2, Z4
+	VFMADD213PS.BCST constants<>+272(SB), Z2, Z4
+	VFMADD213PS.BCST constants<>+276(SB), Z2, Z4
+	VFMADD213PS.BCST constants<>+280(SB), Z2, Z4
+	VFMADD213PS.BCST constants<>+284(SB), Z2, Z4
+	VFMADD213PS.BCST constants<>+288(SB), Z2, Z4
+	VFMADD213PS.BCST constants<>+292(SB), Z2, Z4
 	VMULPS           Z4, Z3, Z3
-	VFMADD231PS.BCST constants<>+268(SB), Z1, Z3
-	VFMADD231PS.BCST constants<>+272(SB), Z2, Z3
-	VFMADD231PS.BCST constants<>+276(SB), Z2, Z3
-	VFMADD231PS.BCST constants<>+280(SB), Z1, Z3
+	VFMADD231PS.BCST constants<>+296(SB), Z1, Z3
+	VFMADD231PS.BCST constants<>+300(SB), Z2, Z3
+	VFMADD231PS.BCST constants<>+304(SB), Z2, Z3
+	VFMADD231PS.BCST constants<>+308(SB), Z1, Z3
 	VCMPPS.BCST      $0x00, constants<>+8(SB), Z0, K1
-	VBLENDMPS.BCST   constants<>+188(SB), Z3, K1, Z0
+	VBLENDMPS.BCST   constants<>+216(SB), Z3, K1, Z0
 	VMOVUPS          Z0, K7, (DI)(AX*4)
 
 done:
@@ -5033,17 +4976,17 @@ TEXT ·sinAVX512(SB), NOSPLIT, $0-32
 	LEAQ         -16(CX), R8
 	CMPQ         AX, R8
 	JGT          tail
-	VBROADCASTSS constants<>+284(SB), Z31
+	VBROADCASTSS constants<>+312(SB), Z31
 	VBROADCASTSS constants<>+12(SB), Z30
-	VBROADCASTSS constants<>+288(SB), Z29
-	VBROADCASTSS constants<>+292(SB), Z28
-	VBROADCASTSS constants<>+296(SB), Z27
-	VBROADCASTSS constants<>+300(SB), Z26
-	VBROADCASTSS constants<>+304(SB), Z25
-	VBROADCASTSS constants<>+308(SB), Z24
-	VBROADCASTSS constants<>+312(SB), Z23
-	VBROADCASTSS constants<>+316(SB), Z22
-	VBROADCASTSS constants<>+320(SB), Z21
+	VBROADCASTSS constants<>+316(SB), Z29
+	VBROADCASTSS constants<>+320(SB), Z28
+	VBROADCASTSS constants<>+324(SB), Z27
+	VBROADCASTSS constants<>+328(SB), Z26
+	VBROADCASTSS constants<>+332(SB), Z25
+	VBROADCASTSS constants<>+336(SB), Z24
+	VBROADCASTSS constants<>+340(SB), Z23
+	VBROADCASTSS constants<>+344(SB), Z22
+	VBROADCASTSS constants<>+348(SB), Z21
 	VPXORD       Z20, Z20, Z20
 	PCALIGN      $0x20
 
@@ -5087,24 +5030,24 @@ tail:
 	KMOVW             R9, K7
 	VMOVUPS.Z         (SI)(AX*4), K7, Z0
 	VANDPS.BCST       constants<>+12(SB), Z0, Z1
-	VPCMPD.BCST       $0x06, constants<>+288(SB), Z1, K1
+	VPCMPD.BCST       $0x06, constants<>+316(SB), Z1, K1
 	KANDW             K7, K1, K1
 	KORTESTW          K1, K1
 	JNE               tailStop
-	VBROADCASTSS      constants<>+284(SB), Z1
-	VFMADD231PS.BCST  constants<>+292(SB), Z0, Z1
-	VSUBPS.BCST       constants<>+284(SB), Z1, Z2
-	VBROADCASTSS      constants<>+296(SB), Z3
+	VBROADCASTSS      constants<>+312(SB), Z1
+	VFMADD231PS.BCST  constants<>+320(SB), Z0, Z1
+	VSUBPS.BCST       constants<>+312(SB), Z1, Z2
+	VBROADCASTSS      constants<>+324(SB), Z3
 	VFNMADD213PS      Z0, Z2, Z3
-	VFNMADD231PS.BCST constants<>+300(SB), Z2, Z3
-	VFNMADD231PS.BCST constants<>+304(SB), Z2, Z3
+	VFNMADD231PS.BCST constants<>+328(SB), Z2, Z3
+	VFNMADD231PS.BCST constants<>+332(SB), Z2, Z3
 	VMULPS            Z3, Z3, Z2
 	VMULPS            Z2, Z2, Z4
-	VBROADCASTSS      constants<>+312(SB), Z5
-	VFMADD231PS.BCST  constants<>+308(SB), Z2, Z5
-	VFMADD213PS.BCST  constants<>+316(SB), Z2, Z5
+	VBROADCASTSS      constants<>+340(SB), Z5
+	VFMADD231PS.BCST  constants<>+336(SB), Z2, Z5
+	VFMADD213PS.BCST  constants<>+344(SB), Z2, Z5
 	VMULPS            Z5, Z4, Z4
-	VFMADD231PS.BCST  constants<>+320(SB), Z2, Z4
+	VFMADD231PS.BCST  constants<>+348(SB), Z2, Z4
 	VFMADD231PS       Z4, Z3, Z3
 	VCMPPS.BCST       $0x00, constants<>+8(SB), Z0, K1
 	VBLENDMPS         Z0, Z3, K1, Z0
@@ -5135,19 +5078,19 @@ TEXT ·cosAVX512(SB), NOSPLIT, $0-32
 	LEAQ         -16(CX), R8
 	CMPQ         AX, R8
 	JGT          tail
-	VBROADCASTSS constants<>+324(SB), Z31
+	VBROADCASTSS constants<>+352(SB), Z31
 	VBROADCASTSS constants<>+12(SB), Z30
-	VBROADCASTSS constants<>+288(SB), Z29
-	VBROADCASTSS constants<>+292(SB), Z28
-	VBROADCASTSS constants<>+328(SB), Z27
-	VBROADCASTSS constants<>+132(SB), Z26
-	VBROADCASTSS constants<>+296(SB), Z25
-	VBROADCASTSS constants<>+300(SB), Z24
-	VBROADCASTSS constants<>+304(SB), Z23
-	VBROADCASTSS constants<>+308(SB), Z22
-	VBROADCASTSS constants<>+312(SB), Z21
-	VBROADCASTSS constants<>+316(SB), Z20
-	VBROADCASTSS constants<>+320(SB), Z19
+	VBROADCASTSS constants<>+316(SB), Z29
+	VBROADCASTSS constants<>+320(SB), Z28
+	VBROADCASTSS constants<>+356(SB), Z27
+	VBROADCASTSS constants<>+160(SB), Z26
+	VBROADCASTSS constants<>+324(SB), Z25
+	VBROADCASTSS constants<>+328(SB), Z24
+	VBROADCASTSS constants<>+332(SB), Z23
+	VBROADCASTSS constants<>+336(SB), Z22
+	VBROADCASTSS constants<>+340(SB), Z21
+	VBROADCASTSS constants<>+344(SB), Z20
+	VBROADCASTSS constants<>+348(SB), Z19
 	PCALIGN      $0x20
 
 mainLoop:
@@ -5189,25 +5132,25 @@ tail:
 	KMOVW             R9, K7
 	VMOVUPS.Z         (SI)(AX*4), K7, Z0
 	VANDPS.BCST       constants<>+12(SB), Z0, Z0
-	VPCMPD.BCST       $0x06, constants<>+288(SB), Z0, K1
+	VPCMPD.BCST       $0x06, constants<>+316(SB), Z0, K1
 	KANDW             K7, K1, K1
 	KORTESTW          K1, K1
 	JNE               tailStop
-	VBROADCASTSS      constants<>+328(SB), Z1
-	VFMADD231PS.BCST  constants<>+292(SB), Z0, Z1
-	VADDPS.BCST       constants<>+324(SB), Z1, Z1
-	VSUBPS.BCST       constants<>+324(SB), Z1, Z2
-	VADDPS.BCST       constants<>+132(SB), Z2, Z2
-	VFNMADD231PS.BCST constants<>+296(SB), Z2, Z0
-	VFNMADD231PS.BCST constants<>+300(SB), Z2, Z0
-	VFNMADD231PS.BCST constants<>+304(SB), Z2, Z0
+	VBROADCASTSS      constants<>+356(SB), Z1
+	VFMADD231PS.BCST  constants<>+320(SB), Z0, Z1
+	VADDPS.BCST       constants<>+352(SB), Z1, Z1
+	VSUBPS.BCST       constants<>+352(SB), Z1, Z2
+	VADDPS.BCST       constants<>+160(SB), Z2, Z2
+	VFNMADD231PS.BCST constants<>+324(SB), Z2, Z0
+	VFNMADD231PS.BCST constants<>+328(SB), Z2, Z0
+	VFNMADD231PS.BCST constants<>+332(SB), Z2, Z0
 	VMULPS            Z0, Z0, Z2
 	VMULPS            Z2, Z2, Z3
-	VBROADCASTSS      constants<>+312(SB), Z4
-	VFMADD231PS.BCST  constants<>+308(SB), Z2, Z4
-	VFMADD213PS.BCST  constants<>+316(SB), Z2, Z4
+	VBROADCASTSS      constants<>+340(SB), Z4
+	VFMADD231PS.BCST  constants<>+336(SB), Z2, Z4
+	VFMADD213PS.BCST  constants<>+344(SB), Z2, Z4
 	VMULPS            Z4, Z3, Z3
-	VFMADD231PS.BCST  constants<>+320(SB), Z2, Z3
+	VFMADD231PS.BCST  constants<>+348(SB), Z2, Z3
 	VFMADD231PS       Z3, Z0, Z0
 	VPSLLD            $0x1f, Z1, Z1
 	VXORPS            Z1, Z0, Z0
@@ -5237,22 +5180,22 @@ TEXT ·tanAVX512(SB), NOSPLIT, $0-32
 	CMPQ         AX, R8
 	JGT          tail
 	VBROADCASTSS constants<>+4(SB), Z31
-	VBROADCASTSS constants<>+284(SB), Z30
-	VBROADCASTSS constants<>+332(SB), Z29
-	VBROADCASTSS constants<>+336(SB), Z28
+	VBROADCASTSS constants<>+312(SB), Z30
+	VBROADCASTSS constants<>+360(SB), Z29
+	VBROADCASTSS constants<>+364(SB), Z28
 	VBROADCASTSS constants<>+12(SB), Z27
-	VBROADCASTSS constants<>+288(SB), Z26
-	VBROADCASTSS constants<>+340(SB), Z25
-	VBROADCASTSS constants<>+344(SB), Z24
+	VBROADCASTSS constants<>+316(SB), Z26
+	VBROADCASTSS constants<>+368(SB), Z25
+	VBROADCASTSS constants<>+372(SB), Z24
 	VBROADCASTSS constants<>+0(SB), Z23
-	VBROADCASTSS constants<>+348(SB), Z22
-	VBROADCASTSS constants<>+352(SB), Z21
-	VBROADCASTSS constants<>+356(SB), Z20
-	VBROADCASTSS constants<>+360(SB), Z19
-	VBROADCASTSS constants<>+364(SB), Z18
-	VBROADCASTSS constants<>+368(SB), Z17
-	VBROADCASTSS constants<>+372(SB), Z16
-	VBROADCASTSS constants<>+376(SB), Z15
+	VBROADCASTSS constants<>+376(SB), Z22
+	VBROADCASTSS constants<>+380(SB), Z21
+	VBROADCASTSS constants<>+384(SB), Z20
+	VBROADCASTSS constants<>+388(SB), Z19
+	VBROADCASTSS constants<>+392(SB), Z18
+	VBROADCASTSS constants<>+396(SB), Z17
+	VBROADCASTSS constants<>+400(SB), Z16
+	VBROADCASTSS constants<>+404(SB), Z15
 	VBROADCASTSS constants<>+16(SB), Z14
 	VPXORD       Z13, Z13, Z13
 	PCALIGN      $0x20
@@ -5311,38 +5254,38 @@ tail:
 	KMOVW             R9, K7
 	VMOVUPS.Z         (SI)(AX*4), K7, Z0
 	VANDPS.BCST       constants<>+12(SB), Z0, Z1
-	VPCMPD.BCST       $0x06, constants<>+288(SB), Z1, K1
+	VPCMPD.BCST       $0x06, constants<>+316(SB), Z1, K1
 	KANDW             K7, K1, K1
 	KORTESTW          K1, K1
 	JNE               tailStop
-	VBROADCASTSS      constants<>+284(SB), Z1
-	VFMADD231PS.BCST  constants<>+340(SB), Z0, Z1
-	VSUBPS.BCST       constants<>+284(SB), Z1, Z2
-	VBROADCASTSS      constants<>+344(SB), Z3
+	VBROADCASTSS      constants<>+312(SB), Z1
+	VFMADD231PS.BCST  constants<>+368(SB), Z0, Z1
+	VSUBPS.BCST       constants<>+312(SB), Z1, Z2
+	VBROADCASTSS      constants<>+372(SB), Z3
 	VFNMADD213PS      Z0, Z2, Z3
-	VMULPS.BCST       constants<>+332(SB), Z2, Z4
-	VBROADCASTSS      constants<>+332(SB), Z5
+	VMULPS.BCST       constants<>+360(SB), Z2, Z4
+	VBROADCASTSS      constants<>+360(SB), Z5
 	VFNMADD213PS      Z4, Z2, Z5
 	VXORPS.BCST       constants<>+0(SB), Z4, Z4
 	VADDPS            Z4, Z3, Z6
 	VSUBPS            Z3, Z6, Z3
 	VSUBPS            Z3, Z4, Z3
 	VADDPS            Z5, Z3, Z3
-	VFNMADD231PS.BCST constants<>+348(SB), Z2, Z3
+	VFNMADD231PS.BCST constants<>+376(SB), Z2, Z3
 	VMULPS            Z6, Z6, Z2
 	VFMADD231PS       Z2, Z3, Z3
 	VMULPS            Z2, Z6, Z4
-	VBROADCASTSS      constants<>+356(SB), Z5
-	VFMADD231PS.BCST  constants<>+352(SB), Z2, Z5
-	VFMADD213PS.BCST  constants<>+360(SB), Z2, Z5
-	VFMADD213PS.BCST  constants<>+364(SB), Z2, Z5
-	VFMADD213PS.BCST  constants<>+368(SB), Z2, Z5
-	VFMADD213PS.BCST  constants<>+372(SB), Z2, Z5
-	VFMADD213PS.BCST  constants<>+376(SB), Z2, Z5
+	VBROADCASTSS      constants<>+384(SB), Z5
+	VFMADD231PS.BCST  constants<>+380(SB), Z2, Z5
+	VFMADD213PS.BCST  constants<>+388(SB), Z2, Z5
+	VFMADD213PS.BCST  constants<>+392(SB), Z2, Z5
+	VFMADD213PS.BCST  constants<>+396(SB), Z2, Z5
+	VFMADD213PS.BCST  constants<>+400(SB), Z2, Z5
+	VFMADD213PS.BCST  constants<>+404(SB), Z2, Z5
 	VFMADD231PS       Z5, Z4, Z3
 	VADDPS            Z6, Z3, Z2
-	VPANDD.BCST       constants<>+336(SB), Z1, Z1
-	VPCMPD.BCST       $0x00, constants<>+336(SB), Z1, K1
+	VPANDD.BCST       constants<>+364(SB), Z1, Z1
+	VPCMPD.BCST       $0x00, constants<>+364(SB), Z1, K1
 	VBLENDMPS.BCST    constants<>+16(SB), Z2, K1, Z1
 	VBROADCASTSS      constants<>+4(SB), Z3
 	VBLENDMPS         Z2, Z3, K1, Z2
@@ -5376,17 +5319,17 @@ TEXT ·asinAVX512(SB), NOSPLIT, $0-24
 	JGT          tail
 	VBROADCASTSS constants<>+4(SB), Z31
 	VBROADCASTSS constants<>+12(SB), Z30
-	VBROADCASTSS constants<>+380(SB), Z29
-	VBROADCASTSS constants<>+132(SB), Z28
-	VBROADCASTSS constants<>+384(SB), Z27
-	VBROADCASTSS constants<>+388(SB), Z26
-	VBROADCASTSS constants<>+392(SB), Z25
-	VBROADCASTSS constants<>+396(SB), Z24
-	VBROADCASTSS constants<>+400(SB), Z23
-	VBROADCASTSS constants<>+404(SB), Z22
-	VBROADCASTSS constants<>+408(SB), Z21
-	VBROADCASTSS constants<>+344(SB), Z20
-	VBROADCASTSS constants<>+332(SB), Z19
+	VBROADCASTSS constants<>+408(SB), Z29
+	VBROADCASTSS constants<>+160(SB), Z28
+	VBROADCASTSS constants<>+412(SB), Z27
+	VBROADCASTSS constants<>+416(SB), Z26
+	VBROADCASTSS constants<>+420(SB), Z25
+	VBROADCASTSS constants<>+424(SB), Z24
+	VBROADCASTSS constants<>+428(SB), Z23
+	VBROADCASTSS constants<>+432(SB), Z22
+	VBROADCASTSS constants<>+436(SB), Z21
+	VBROADCASTSS constants<>+372(SB), Z20
+	VBROADCASTSS constants<>+360(SB), Z19
 	VBROADCASTSS constants<>+0(SB), Z18
 	PCALIGN      $0x20
 
@@ -5427,25 +5370,25 @@ tail:
 	KMOVW             R9, K7
 	VMOVUPS.Z         (SI)(AX*4), K7, Z0
 	VANDPS.BCST       constants<>+12(SB), Z0, Z1
-	VCMPPS.BCST       $0x0e, constants<>+380(SB), Z1, K1
+	VCMPPS.BCST       $0x0e, constants<>+408(SB), Z1, K1
 	VBROADCASTSS      constants<>+4(SB), Z2
 	VSUBPS            Z1, Z2, Z2
-	VMULPS.BCST       constants<>+132(SB), Z2, Z2
+	VMULPS.BCST       constants<>+160(SB), Z2, Z2
 	VMULPS            Z1, Z1, Z3
 	VBLENDMPS         Z2, Z3, K1, Z2
 	VSQRTPS           Z2, Z3
 	VBLENDMPS         Z3, Z1, K1, Z1
 	VMULPS            Z2, Z1, Z3
-	VBROADCASTSS      constants<>+388(SB), Z4
-	VFMADD231PS.BCST  constants<>+384(SB), Z2, Z4
-	VFMADD213PS.BCST  constants<>+392(SB), Z2, Z4
-	VFMADD213PS.BCST  constants<>+396(SB), Z2, Z4
-	VFMADD213PS.BCST  constants<>+400(SB), Z2, Z4
-	VFMADD213PS.BCST  constants<>+404(SB), Z2, Z4
+	VBROADCASTSS      constants<>+416(SB), Z4
+	VFMADD231PS.BCST  constants<>+412(SB), Z2, Z4
+	VFMADD213PS.BCST  constants<>+420(SB), Z2, Z4
+	VFMADD213PS.BCST  constants<>+424(SB), Z2, Z4
+	VFMADD213PS.BCST  constants<>+428(SB), Z2, Z4
+	VFMADD213PS.BCST  constants<>+432(SB), Z2, Z4
 	VFMADD231PS       Z4, Z3, Z1
-	VBROADCASTSS      constants<>+344(SB), Z2
-	VFNMADD231PS.BCST constants<>+408(SB), Z1, Z2
-	VADDPS.BCST       constants<>+332(SB), Z2, Z2
+	VBROADCASTSS      constants<>+372(SB), Z2
+	VFNMADD231PS.BCST constants<>+436(SB), Z1, Z2
+	VADDPS.BCST       constants<>+360(SB), Z2, Z2
 	VBLENDMPS         Z2, Z1, K1, Z1
 	VPTERNLOGD.BCST   $0xd8, constants<>+0(SB), Z0, Z1
 	VMOVUPS           Z1, K7, (DI)(AX*4)
@@ -5465,20 +5408,20 @@ TEXT ·acosAVX512(SB), NOSPLIT, $0-24
 	CMPQ         AX, R8
 	JGT          tail
 	VBROADCASTSS constants<>+4(SB), Z31
-	VBROADCASTSS constants<>+296(SB), Z30
-	VBROADCASTSS constants<>+344(SB), Z29
+	VBROADCASTSS constants<>+324(SB), Z30
+	VBROADCASTSS constants<>+372(SB), Z29
 	VBROADCASTSS constants<>+12(SB), Z28
-	VBROADCASTSS constants<>+380(SB), Z27
-	VBROADCASTSS constants<>+132(SB), Z26
-	VBROADCASTSS constants<>+384(SB), Z25
-	VBROADCASTSS constants<>+388(SB), Z24
-	VBROADCASTSS constants<>+392(SB), Z23
-	VBROADCASTSS constants<>+396(SB), Z22
-	VBROADCASTSS constants<>+400(SB), Z21
-	VBROADCASTSS constants<>+404(SB), Z20
+	VBROADCASTSS constants<>+408(SB), Z27
+	VBROADCASTSS constants<>+160(SB), Z26
+	VBROADCASTSS constants<>+412(SB), Z25
+	VBROADCASTSS constants<>+416(SB), Z24
+	VBROADCASTSS constants<>+420(SB), Z23
+	VBROADCASTSS constants<>+424(SB), Z22
+	VBROADCASTSS constants<>+428(SB), Z21
+	VBROADCASTSS constants<>+432(SB), Z20
 	VPXORD       Z19, Z19, Z19
 	VBROADCASTSS constants<>+0(SB), Z18
-	VBROADCASTSS constants<>+332(SB), Z17
+	VBROADCASTSS constants<>+360(SB), Z17
 	PCALIGN      $0x20
 
 mainLoop:
@@ -5521,30 +5464,30 @@ tail:
 	KMOVW            R9, K7
 	VMOVUPS.Z        (SI)(AX*4), K7, Z0
 	VANDPS.BCST      constants<>+12(SB), Z0, Z1
-	VCMPPS.BCST      $0x0e, constants<>+380(SB), Z1, K1
+	VCMPPS.BCST      $0x0e, constants<>+408(SB), Z1, K1
 	VBROADCASTSS     constants<>+4(SB), Z2
 	VSUBPS           Z1, Z2, Z2
-	VMULPS.BCST      constants<>+132(SB), Z2, Z2
+	VMULPS.BCST      constants<>+160(SB), Z2, Z2
 	VMULPS           Z1, Z1, Z3
 	VBLENDMPS        Z2, Z3, K1, Z2
 	VSQRTPS          Z2, Z3
 	VBLENDMPS        Z3, Z1, K1, Z1
 	VMULPS           Z2, Z1, Z3
-	VBROADCASTSS     constants<>+388(SB), Z4
-	VFMADD231PS.BCST constants<>+384(SB), Z2, Z4
-	VFMADD213PS.BCST constants<>+392(SB), Z2, Z4
-	VFMADD213PS.BCST constants<>+396(SB), Z2, Z4
-	VFMADD213PS.BCST constants<>+400(SB), Z2, Z4
-	VFMADD213PS.BCST constants<>+404(SB), Z2, Z4
+	VBROADCASTSS     constants<>+416(SB), Z4
+	VFMADD231PS.BCST constants<>+412(SB), Z2, Z4
+	VFMADD213PS.BCST constants<>+420(SB), Z2, Z4
+	VFMADD213PS.BCST constants<>+424(SB), Z2, Z4
+	VFMADD213PS.BCST constants<>+428(SB), Z2, Z4
+	VFMADD213PS.BCST constants<>+432(SB), Z2, Z4
 	VFMADD231PS      Z4, Z3, Z1
 	VCMPPS.BCST      $0x01, constants<>+8(SB), Z0, K2
 	VADDPS           Z1, Z1, Z2
-	VBROADCASTSS     constants<>+296(SB), Z3
+	VBROADCASTSS     constants<>+324(SB), Z3
 	VSUBPS           Z2, Z3, Z3
 	VBLENDMPS        Z3, Z2, K2, Z2
 	VPTERNLOGD.BCST  $0x78, constants<>+0(SB), Z0, Z1
-	VSUBPS.BCST      constants<>+332(SB), Z1, Z0
-	VBROADCASTSS     constants<>+344(SB), Z1
+	VSUBPS.BCST      constants<>+360(SB), Z1, Z0
+	VBROADCASTSS     constants<>+372(SB), Z1
 	VSUBPS           Z0, Z1, Z0
 	VBLENDMPS        Z2, Z0, K1, Z0
 	VMOVUPS          Z0, K7, (DI)(AX*4)
@@ -5564,18 +5507,18 @@ TEXT ·atanAVX512(SB), NOSPLIT, $0-24
 	CMPQ         AX, R8
 	JGT          tail
 	VBROADCASTSS constants<>+4(SB), Z31
-	VBROADCASTSS constants<>+344(SB), Z30
+	VBROADCASTSS constants<>+372(SB), Z30
 	VBROADCASTSS constants<>+12(SB), Z29
-	VBROADCASTSS constants<>+412(SB), Z28
-	VBROADCASTSS constants<>+416(SB), Z27
-	VBROADCASTSS constants<>+420(SB), Z26
-	VBROADCASTSS constants<>+424(SB), Z25
-	VBROADCASTSS constants<>+428(SB), Z24
-	VBROADCASTSS constants<>+432(SB), Z23
-	VBROADCASTSS constants<>+436(SB), Z22
-	VBROADCASTSS constants<>+440(SB), Z21
-	VBROADCASTSS constants<>+444(SB), Z20
-	VBROADCASTSS constants<>+332(SB), Z19
+	VBROADCASTSS constants<>+440(SB), Z28
+	VBROADCASTSS constants<>+444(SB), Z27
+	VBROADCASTSS constants<>+448(SB), Z26
+	VBROADCASTSS constants<>+452(SB), Z25
+	VBROADCASTSS constants<>+456(SB), Z24
+	VBROADCASTSS constants<>+460(SB), Z23
+	VBROADCASTSS constants<>+464(SB), Z22
+	VBROADCASTSS constants<>+468(SB), Z21
+	VBROADCASTSS constants<>+472(SB), Z20
+	VBROADCASTSS constants<>+360(SB), Z19
 	VBROADCASTSS constants<>+0(SB), Z18
 	PCALIGN      $0x20
 
@@ -5622,19 +5565,19 @@ tail:
 	VDIVPS           Z4, Z3, Z3
 	VMULPS           Z3, Z3, Z4
 	VMULPS           Z4, Z3, Z5
-	VBROADCASTSS     constants<>+416(SB), Z6
-	VFMADD231PS.BCST constants<>+412(SB), Z4, Z6
-	VFMADD213PS.BCST constants<>+420(SB), Z4, Z6
-	VFMADD213PS.BCST constants<>+424(SB), Z4, Z6
-	VFMADD213PS.BCST constants<>+428(SB), Z4, Z6
-	VFMADD213PS.BCST constants<>+432(SB), Z4, Z6
-	VFMADD213PS.BCST constants<>+436(SB), Z4, Z6
-	VFMADD213PS.BCST constants<>+440(SB), Z4, Z6
-	VFMADD213PS.BCST constants<>+444(SB), Z4, Z6
+	VBROADCASTSS     constants<>+444(SB), Z6
+	VFMADD231PS.BCST constants<>+440(SB), Z4, Z6
+	VFMADD213PS.BCST constants<>+448(SB), Z4, Z6
+	VFMADD213PS.BCST constants<>+452(SB), Z4, Z6
+	VFMADD213PS.BCST constants<>+456(SB), Z4, Z6
+	VFMADD213PS.BCST constants<>+460(SB), Z4, Z6
+	VFMADD213PS.BCST constants<>+464(SB), Z4, Z6
+	VFMADD213PS.BCST constants<>+468(SB), Z4, Z6
+	VFMADD213PS.BCST constants<>+472(SB), Z4, Z6
 	VFMADD231PS      Z6, Z5, Z3
 	VCMPPS           $0x01, Z1, Z2, K1
-	VSUBPS.BCST      constants<>+332(SB), Z3, Z1
-	VBROADCASTSS     constants<>+344(SB), Z2
+	VSUBPS.BCST      constants<>+360(SB), Z3, Z1
+	VBROADCASTSS     constants<>+372(SB), Z2
 	VSUBPS           Z1, Z2, Z1
 	VBLENDMPS        Z1, Z3, K1, Z1
 	VPTERNLOGD.BCST  $0x78, constants<>+0(SB), Z0, Z1
@@ -5655,23 +5598,23 @@ TEXT ·tanhAVX512(SB), NOSPLIT, $0-24
 	CMPQ         AX, R8
 	JGT          single
 	VBROADCASTSS constants<>+4(SB), Z31
-	VBROADCASTSS constants<>+408(SB), Z30
-	VBROADCASTSS constants<>+448(SB), Z29
+	VBROADCASTSS constants<>+436(SB), Z30
+	VBROADCASTSS constants<>+476(SB), Z29
 	VBROADCASTSS constants<>+48(SB), Z28
 	VBROADCASTSS constants<>+12(SB), Z27
-	VBROADCASTSS constants<>+452(SB), Z26
-	VBROADCASTSS constants<>+456(SB), Z25
-	VBROADCASTSS constants<>+460(SB), Z24
-	VBROADCASTSS constants<>+464(SB), Z23
-	VBROADCASTSS constants<>+468(SB), Z22
-	VBROADCASTSS constants<>+472(SB), Z21
-	VBROADCASTSS constants<>+476(SB), Z20
-	VBROADCASTSS constants<>+480(SB), Z19
-	VBROADCASTSS constants<>+484(SB), Z18
-	VBROADCASTSS constants<>+488(SB), Z17
-	VBROADCASTSS constants<>+492(SB), Z16
-	VBROADCASTSS constants<>+496(SB), Z15
-	VBROADCASTSS constants<>+500(SB), Z14
+	VBROADCASTSS constants<>+480(SB), Z26
+	VBROADCASTSS constants<>+484(SB), Z25
+	VBROADCASTSS constants<>+488(SB), Z24
+	VBROADCASTSS constants<>+492(SB), Z23
+	VBROADCASTSS constants<>+496(SB), Z22
+	VBROADCASTSS constants<>+500(SB), Z21
+	VBROADCASTSS constants<>+504(SB), Z20
+	VBROADCASTSS constants<>+508(SB), Z19
+	VBROADCASTSS constants<>+512(SB), Z18
+	VBROADCASTSS constants<>+516(SB), Z17
+	VBROADCASTSS constants<>+520(SB), Z16
+	VBROADCASTSS constants<>+524(SB), Z15
+	VBROADCASTSS constants<>+528(SB), Z14
 	VBROADCASTSS constants<>+0(SB), Z13
 	PCALIGN      $0x20
 
@@ -5749,34 +5692,34 @@ single:
 singleLoop:
 	VMOVUPS           (SI)(AX*4), Z0
 	VANDPS.BCST       constants<>+12(SB), Z0, Z1
-	VBROADCASTSS      constants<>+448(SB), Z2
+	VBROADCASTSS      constants<>+476(SB), Z2
 	VMINPS            Z1, Z2, Z1
 	VMULPS            Z1, Z1, Z2
 	VMULPS            Z2, Z1, Z3
-	VBROADCASTSS      constants<>+456(SB), Z4
-	VFMADD231PS.BCST  constants<>+452(SB), Z2, Z4
-	VFMADD213PS.BCST  constants<>+460(SB), Z2, Z4
-	VFMADD213PS.BCST  constants<>+464(SB), Z2, Z4
-	VFMADD213PS.BCST  constants<>+468(SB), Z2, Z4
+	VBROADCASTSS      constants<>+484(SB), Z4
+	VFMADD231PS.BCST  constants<>+480(SB), Z2, Z4
+	VFMADD213PS.BCST  constants<>+488(SB), Z2, Z4
+	VFMADD213PS.BCST  constants<>+492(SB), Z2, Z4
+	VFMADD213PS.BCST  constants<>+496(SB), Z2, Z4
 	VFMADD213PS       Z1, Z4, Z3
 	VBROADCASTSS      constants<>+48(SB), Z2
-	VFMADD231PS.BCST  constants<>+472(SB), Z1, Z2
+	VFMADD231PS.BCST  constants<>+500(SB), Z1, Z2
 	VSUBPS.BCST       constants<>+48(SB), Z2, Z4
-	VFNMADD132PS.BCST constants<>+476(SB), Z1, Z4
-	VBROADCASTSS      constants<>+484(SB), Z5
-	VFMADD231PS.BCST  constants<>+480(SB), Z4, Z5
-	VFMADD213PS.BCST  constants<>+488(SB), Z4, Z5
-	VFMADD213PS.BCST  constants<>+492(SB), Z4, Z5
-	VFMADD213PS.BCST  constants<>+496(SB), Z4, Z5
-	VFMADD213PS.BCST  constants<>+408(SB), Z4, Z5
+	VFNMADD132PS.BCST constants<>+504(SB), Z1, Z4
+	VBROADCASTSS      constants<>+512(SB), Z5
+	VFMADD231PS.BCST  constants<>+508(SB), Z4, Z5
+	VFMADD213PS.BCST  constants<>+516(SB), Z4, Z5
+	VFMADD213PS.BCST  constants<>+520(SB), Z4, Z5
+	VFMADD213PS.BCST  constants<>+524(SB), Z4, Z5
+	VFMADD213PS.BCST  constants<>+436(SB), Z4, Z5
 	VFMADD213PS.BCST  constants<>+4(SB), Z4, Z5
 	VPSLLD            $0x17, Z2, Z2
 	VFMADD213PS.BCST  constants<>+4(SB), Z5, Z2
-	VBROADCASTSS      constants<>+408(SB), Z4
+	VBROADCASTSS      constants<>+436(SB), Z4
 	VDIVPS            Z2, Z4, Z2
 	VBROADCASTSS      constants<>+4(SB), Z4
 	VSUBPS            Z2, Z4, Z2
-	VCMPPS.BCST       $0x0e, constants<>+500(SB), Z1, K1
+	VCMPPS.BCST       $0x0e, constants<>+528(SB), Z1, K1
 	VBLENDMPS         Z2, Z3, K1, Z1
 	VPTERNLOGD.BCST   $0xd8, constants<>+0(SB), Z0, Z1
 	VMOVUPS           Z1, (DI)(AX*4)
@@ -5793,34 +5736,34 @@ tail:
 	KMOVW             R9, K7
 	VMOVUPS.Z         (SI)(AX*4), K7, Z0
 	VANDPS.BCST       constants<>+12(SB), Z0, Z1
-	VBROADCASTSS      constants<>+448(SB), Z2
+	VBROADCASTSS      constants<>+476(SB), Z2
 	VMINPS            Z1, Z2, Z1
 	VMULPS            Z1, Z1, Z2
 	VMULPS            Z2, Z1, Z3
-	VBROADCASTSS      constants<>+456(SB), Z4
-	VFMADD231PS.BCST  constants<>+452(SB), Z2, Z4
-	VFMADD213PS.BCST  constants<>+460(SB), Z2, Z4
-	VFMADD213PS.BCST  constants<>+464(SB), Z2, Z4
-	VFMADD213PS.BCST  constants<>+468(SB), Z2, Z4
+	VBROADCASTSS      constants<>+484(SB), Z4
+	VFMADD231PS.BCST  constants<>+480(SB), Z2, Z4
+	VFMADD213PS.BCST  constants<>+488(SB), Z2, Z4
+	VFMADD213PS.BCST  constants<>+492(SB), Z2, Z4
+	VFMADD213PS.BCST  constants<>+496(SB), Z2, Z4
 	VFMADD213PS       Z1, Z4, Z3
 	VBROADCASTSS      constants<>+48(SB), Z2
-	VFMADD231PS.BCST  constants<>+472(SB), Z1, Z2
+	VFMADD231PS.BCST  constants<>+500(SB), Z1, Z2
 	VSUBPS.BCST       constants<>+48(SB), Z2, Z4
-	VFNMADD132PS.BCST constants<>+476(SB), Z1, Z4
-	VBROADCASTSS      constants<>+484(SB), Z5
-	VFMADD231PS.BCST  constants<>+480(SB), Z4, Z5
-	VFMADD213PS.BCST  constants<>+488(SB), Z4, Z5
-	VFMADD213PS.BCST  constants<>+492(SB), Z4, Z5
-	VFMADD213PS.BCST  constants<>+496(SB), Z4, Z5
-	VFMADD213PS.BCST  constants<>+408(SB), Z4, Z5
+	VFNMADD132PS.BCST constants<>+504(SB), Z1, Z4
+	VBROADCASTSS      constants<>+512(SB), Z5
+	VFMADD231PS.BCST  constants<>+508(SB), Z4, Z5
+	VFMADD213PS.BCST  constants<>+516(SB), Z4, Z5
+	VFMADD213PS.BCST  constants<>+520(SB), Z4, Z5
+	VFMADD213PS.BCST  constants<>+524(SB), Z4, Z5
+	VFMADD213PS.BCST  constants<>+436(SB), Z4, Z5
 	VFMADD213PS.BCST  constants<>+4(SB), Z4, Z5
 	VPSLLD            $0x17, Z2, Z2
 	VFMADD213PS.BCST  constants<>+4(SB), Z5, Z2
-	VBROADCASTSS      constants<>+408(SB), Z4
+	VBROADCASTSS      constants<>+436(SB), Z4
 	VDIVPS            Z2, Z4, Z2
 	VBROADCASTSS      constants<>+4(SB), Z4
 	VSUBPS            Z2, Z4, Z2
-	VCMPPS.BCST       $0x0e, constants<>+500(SB), Z1, K1
+	VCMPPS.BCST       $0x0e, constants<>+528(SB), Z1, K1
 	VBLENDMPS         Z2, Z3, K1, Z1
 	VPTERNLOGD.BCST   $0xd8, constants<>+0(SB), Z0, Z1
 	VMOVUPS           Z1, K7, (DI)(AX*4)
@@ -5839,21 +5782,21 @@ TEXT ·sinhAVX512(SB), NOSPLIT, $0-24
 	LEAQ         -16(CX), R8
 	CMPQ         AX, R8
 	JGT          tail
-	VBROADCASTSS constants<>+504(SB), Z31
-	VBROADCASTSS constants<>+508(SB), Z30
-	VBROADCASTSS constants<>+512(SB), Z29
+	VBROADCASTSS constants<>+532(SB), Z31
+	VBROADCASTSS constants<>+536(SB), Z30
+	VBROADCASTSS constants<>+540(SB), Z29
 	VBROADCASTSS constants<>+12(SB), Z28
-	VBROADCASTSS constants<>+100(SB), Z27
-	VBROADCASTSS constants<>+104(SB), Z26
-	VBROADCASTSS constants<>+108(SB), Z25
-	VBROADCASTSS constants<>+112(SB), Z24
-	VBROADCASTSS constants<>+116(SB), Z23
-	VBROADCASTSS constants<>+120(SB), Z22
-	VBROADCASTSS constants<>+124(SB), Z21
-	VBROADCASTSS constants<>+128(SB), Z20
-	VBROADCASTSS constants<>+516(SB), Z19
-	VBROADCASTSS constants<>+520(SB), Z18
-	VBROADCASTSS constants<>+524(SB), Z17
+	VBROADCASTSS constants<>+92(SB), Z27
+	VBROADCASTSS constants<>+132(SB), Z26
+	VBROADCASTSS constants<>+136(SB), Z25
+	VBROADCASTSS constants<>+140(SB), Z24
+	VBROADCASTSS constants<>+144(SB), Z23
+	VBROADCASTSS constants<>+148(SB), Z22
+	VBROADCASTSS constants<>+152(SB), Z21
+	VBROADCASTSS constants<>+156(SB), Z20
+	VBROADCASTSS constants<>+544(SB), Z19
+	VBROADCASTSS constants<>+548(SB), Z18
+	VBROADCASTSS constants<>+552(SB), Z17
 	VBROADCASTSS constants<>+36(SB), Z16
 	VBROADCASTSS constants<>+4(SB), Z15
 	VBROADCASTSS constants<>+0(SB), Z14
@@ -5904,31 +5847,31 @@ tail:
 	KMOVW             R9, K7
 	VMOVUPS.Z         (SI)(AX*4), K7, Z0
 	VANDPS.BCST       constants<>+12(SB), Z0, Z1
-	VBROADCASTSS      constants<>+504(SB), Z2
+	VBROADCASTSS      constants<>+532(SB), Z2
 	VMINPS            Z1, Z2, Z2
-	VBROADCASTSS      constants<>+512(SB), Z3
-	VFMADD231PS.BCST  constants<>+100(SB), Z2, Z3
-	VSUBPS.BCST       constants<>+512(SB), Z3, Z4
-	VFNMADD231PS.BCST constants<>+104(SB), Z4, Z2
-	VFNMADD231PS.BCST constants<>+108(SB), Z4, Z2
+	VBROADCASTSS      constants<>+540(SB), Z3
+	VFMADD231PS.BCST  constants<>+92(SB), Z2, Z3
+	VSUBPS.BCST       constants<>+540(SB), Z3, Z4
+	VFNMADD231PS.BCST constants<>+132(SB), Z4, Z2
+	VFNMADD231PS.BCST constants<>+136(SB), Z4, Z2
 	VMULPS            Z2, Z2, Z4
-	VBROADCASTSS      constants<>+116(SB), Z5
-	VFMADD231PS.BCST  constants<>+112(SB), Z2, Z5
-	VFMADD213PS.BCST  constants<>+120(SB), Z2, Z5
-	VFMADD213PS.BCST  constants<>+124(SB), Z2, Z5
-	VFMADD213PS.BCST  constants<>+128(SB), Z2, Z5
+	VBROADCASTSS      constants<>+144(SB), Z5
+	VFMADD231PS.BCST  constants<>+140(SB), Z2, Z5
+	VFMADD213PS.BCST  constants<>+148(SB), Z2, Z5
+	VFMADD213PS.BCST  constants<>+152(SB), Z2, Z5
+	VFMADD213PS.BCST  constants<>+156(SB), Z2, Z5
 	VFMADD231PS       Z5, Z4, Z2
 	VPSLLD            $0x17, Z3, Z3
 	VFMADD231PS       Z2, Z3, Z3
 	VADDPS            Z3, Z3, Z2
-	VBROADCASTSS      constants<>+508(SB), Z4
+	VBROADCASTSS      constants<>+536(SB), Z4
 	VDIVPS            Z3, Z4, Z3
 	VSUBPS            Z3, Z2, Z2
 	VMULPS            Z1, Z1, Z3
 	VMULPS            Z3, Z1, Z4
-	VBROADCASTSS      constants<>+520(SB), Z5
-	VFMADD231PS.BCST  constants<>+516(SB), Z3, Z5
-	VFMADD213PS.BCST  constants<>+524(SB), Z3, Z5
+	VBROADCASTSS      constants<>+548(SB), Z5
+	VFMADD231PS.BCST  constants<>+544(SB), Z3, Z5
+	VFMADD213PS.BCST  constants<>+552(SB), Z3, Z5
 	VFMADD213PS.BCST  constants<>+36(SB), Z3, Z5
 	VFMADD213PS       Z1, Z5, Z4
 	VCMPPS.BCST       $0x01, constants<>+4(SB), Z1, K1
@@ -5950,18 +5893,18 @@ TEXT ·coshAVX512(SB), NOSPLIT, $0-24
 	LEAQ         -16(CX), R8
 	CMPQ         AX, R8
 	JGT          tail
-	VBROADCASTSS constants<>+504(SB), Z31
-	VBROADCASTSS constants<>+508(SB), Z30
-	VBROADCASTSS constants<>+512(SB), Z29
+	VBROADCASTSS constants<>+532(SB), Z31
+	VBROADCASTSS constants<>+536(SB), Z30
+	VBROADCASTSS constants<>+540(SB), Z29
 	VBROADCASTSS constants<>+12(SB), Z28
-	VBROADCASTSS constants<>+100(SB), Z27
-	VBROADCASTSS constants<>+104(SB), Z26
-	VBROADCASTSS constants<>+108(SB), Z25
-	VBROADCASTSS constants<>+112(SB), Z24
-	VBROADCASTSS constants<>+116(SB), Z23
-	VBROADCASTSS constants<>+120(SB), Z22
-	VBROADCASTSS constants<>+124(SB), Z21
-	VBROADCASTSS constants<>+128(SB), Z20
+	VBROADCASTSS constants<>+92(SB), Z27
+	VBROADCASTSS constants<>+132(SB), Z26
+	VBROADCASTSS constants<>+136(SB), Z25
+	VBROADCASTSS constants<>+140(SB), Z24
+	VBROADCASTSS constants<>+144(SB), Z23
+	VBROADCASTSS constants<>+148(SB), Z22
+	VBROADCASTSS constants<>+152(SB), Z21
+	VBROADCASTSS constants<>+156(SB), Z20
 	PCALIGN      $0x20
 
 mainLoop:
@@ -5999,24 +5942,24 @@ tail:
 	KMOVW             R9, K7
 	VMOVUPS.Z         (SI)(AX*4), K7, Z0
 	VANDPS.BCST       constants<>+12(SB), Z0, Z0
-	VBROADCASTSS      constants<>+504(SB), Z1
+	VBROADCASTSS      constants<>+532(SB), Z1
 	VMINPS            Z0, Z1, Z0
-	VBROADCASTSS      constants<>+512(SB), Z1
-	VFMADD231PS.BCST  constants<>+100(SB), Z0, Z1
-	VSUBPS.BCST       constants<>+512(SB), Z1, Z2
-	VFNMADD231PS.BCST constants<>+104(SB), Z2, Z0
-	VFNMADD231PS.BCST constants<>+108(SB), Z2, Z0
+	VBROADCASTSS      constants<>+540(SB), Z1
+	VFMADD231PS.BCST  constants<>+92(SB), Z0, Z1
+	VSUBPS.BCST       constants<>+540(SB), Z1, Z2
+	VFNMADD231PS.BCST constants<>+132(SB), Z2, Z0
+	VFNMADD231PS.BCST constants<>+136(SB), Z2, Z0
 	VMULPS            Z0, Z0, Z2
-	VBROADCASTSS      constants<>+116(SB), Z3
-	VFMADD231PS.BCST  constants<>+112(SB), Z0, Z3
-	VFMADD213PS.BCST  constants<>+120(SB), Z0, Z3
-	VFMADD213PS.BCST  constants<>+124(SB), Z0, Z3
-	VFMADD213PS.BCST  constants<>+128(SB), Z0, Z3
+	VBROADCASTSS      constants<>+144(SB), Z3
+	VFMADD231PS.BCST  constants<>+140(SB), Z0, Z3
+	VFMADD213PS.BCST  constants<>+148(SB), Z0, Z3
+	VFMADD213PS.BCST  constants<>+152(SB), Z0, Z3
+	VFMADD213PS.BCST  constants<>+156(SB), Z0, Z3
 	VFMADD231PS       Z3, Z2, Z0
 	VPSLLD            $0x17, Z1, Z1
 	VFMADD231PS       Z0, Z1, Z1
 	VADDPS            Z1, Z1, Z0
-	VBROADCASTSS      constants<>+508(SB), Z2
+	VBROADCASTSS      constants<>+536(SB), Z2
 	VDIVPS            Z1, Z2, Z1
 	VADDPS            Z1, Z0, Z0
 	VMOVUPS           Z0, K7, (DI)(AX*4)
@@ -6037,19 +5980,19 @@ TEXT ·asinhAVX512(SB), NOSPLIT, $0-32
 	JGT          tail
 	VBROADCASTSS constants<>+4(SB), Z31
 	VBROADCASTSS constants<>+12(SB), Z30
-	VBROADCASTSS constants<>+528(SB), Z29
-	VBROADCASTSS constants<>+148(SB), Z28
-	VBROADCASTSS constants<>+152(SB), Z27
-	VBROADCASTSS constants<>+156(SB), Z26
-	VBROADCASTSS constants<>+160(SB), Z25
-	VBROADCASTSS constants<>+164(SB), Z24
-	VBROADCASTSS constants<>+168(SB), Z23
-	VBROADCASTSS constants<>+172(SB), Z22
-	VBROADCASTSS constants<>+176(SB), Z21
-	VBROADCASTSS constants<>+180(SB), Z20
-	VBROADCASTSS constants<>+184(SB), Z19
-	VBROADCASTSS constants<>+108(SB), Z18
-	VBROADCASTSS constants<>+104(SB), Z17
+	VBROADCASTSS constants<>+556(SB), Z29
+	VBROADCASTSS constants<>+176(SB), Z28
+	VBROADCASTSS constants<>+180(SB), Z27
+	VBROADCASTSS constants<>+184(SB), Z26
+	VBROADCASTSS constants<>+188(SB), Z25
+	VBROADCASTSS constants<>+192(SB), Z24
+	VBROADCASTSS constants<>+196(SB), Z23
+	VBROADCASTSS constants<>+200(SB), Z22
+	VBROADCASTSS constants<>+204(SB), Z21
+	VBROADCASTSS constants<>+208(SB), Z20
+	VBROADCASTSS constants<>+212(SB), Z19
+	VBROADCASTSS constants<>+136(SB), Z18
+	VBROADCASTSS constants<>+132(SB), Z17
 	VBROADCASTSS constants<>+0(SB), Z16
 	PCALIGN      $0x20
 
@@ -6109,7 +6052,7 @@ tail:
 	KMOVW            R9, K7
 	VMOVUPS.Z        (SI)(AX*4), K7, Z0
 	VANDPS.BCST      constants<>+12(SB), Z0, Z1
-	VPCMPD.BCST      $0x06, constants<>+528(SB), Z1, K1
+	VPCMPD.BCST      $0x06, constants<>+556(SB), Z1, K1
 	KANDW            K7, K1, K1
 	KORTESTW         K1, K1
 	JNE              tailStop
@@ -6124,7 +6067,7 @@ tail:
 	VADDPS.BCST      constants<>+4(SB), Z3, Z2
 	VSUBPS.BCST      constants<>+4(SB), Z2, Z4
 	VSUBPS           Z4, Z3, Z3
-	VPSUBD.BCST      constants<>+148(SB), Z2, Z4
+	VPSUBD.BCST      constants<>+176(SB), Z2, Z4
 	VPSRAD           $0x17, Z4, Z4
 	VPSLLD           $0x17, Z4, Z5
 	VPSUBD           Z5, Z2, Z2
@@ -6135,19 +6078,19 @@ tail:
 	VMULPS           Z5, Z1, Z1
 	VCVTDQ2PS        Z4, Z3
 	VMULPS           Z2, Z2, Z4
-	VBROADCASTSS     constants<>+156(SB), Z5
-	VFMADD231PS.BCST constants<>+152(SB), Z2, Z5
-	VFMADD213PS.BCST constants<>+160(SB), Z2, Z5
-	VFMADD213PS.BCST constants<>+164(SB), Z2, Z5
-	VFMADD213PS.BCST constants<>+168(SB), Z2, Z5
-	VFMADD213PS.BCST constants<>+172(SB), Z2, Z5
-	VFMADD213PS.BCST constants<>+176(SB), Z2, Z5
-	VFMADD213PS.BCST constants<>+180(SB), Z2, Z5
-	VFMADD213PS.BCST constants<>+184(SB), Z2, Z5
+	VBROADCASTSS     constants<>+184(SB), Z5
+	VFMADD231PS.BCST constants<>+180(SB), Z2, Z5
+	VFMADD213PS.BCST constants<>+188(SB), Z2, Z5
+	VFMADD213PS.BCST constants<>+192(SB), Z2, Z5
+	VFMADD213PS.BCST constants<>+196(SB), Z2, Z5
+	VFMADD213PS.BCST constants<>+200(SB), Z2, Z5
+	VFMADD213PS.BCST constants<>+204(SB), Z2, Z5
+	VFMADD213PS.BCST constants<>+208(SB), Z2, Z5
+	VFMADD213PS.BCST constants<>+212(SB), Z2, Z5
 	VFMADD231PS      Z5, Z4, Z1
-	VFMADD231PS.BCST constants<>+108(SB), Z3, Z1
+	VFMADD231PS.BCST constants<>+136(SB), Z3, Z1
 	VADDPS           Z2, Z1, Z1
-	VFMADD231PS.BCST constants<>+104(SB), Z3, Z1
+	VFMADD231PS.BCST constants<>+132(SB), Z3, Z1
 	VPTERNLOGD.BCST  $0x78, constants<>+0(SB), Z0, Z1
 	VMOVUPS          Z1, K7, (DI)(AX*4)
 
@@ -6175,19 +6118,19 @@ TEXT ·acoshAVX512(SB), NOSPLIT, $0-32
 	CMPQ         AX, R8
 	JGT          tail
 	VBROADCASTSS constants<>+4(SB), Z31
-	VBROADCASTSS constants<>+528(SB), Z30
-	VBROADCASTSS constants<>+148(SB), Z29
-	VBROADCASTSS constants<>+152(SB), Z28
-	VBROADCASTSS constants<>+156(SB), Z27
-	VBROADCASTSS constants<>+160(SB), Z26
-	VBROADCASTSS constants<>+164(SB), Z25
-	VBROADCASTSS constants<>+168(SB), Z24
-	VBROADCASTSS constants<>+172(SB), Z23
-	VBROADCASTSS constants<>+176(SB), Z22
-	VBROADCASTSS constants<>+180(SB), Z21
-	VBROADCASTSS constants<>+184(SB), Z20
-	VBROADCASTSS constants<>+108(SB), Z19
-	VBROADCASTSS constants<>+104(SB), Z18
+	VBROADCASTSS constants<>+556(SB), Z30
+	VBROADCASTSS constants<>+176(SB), Z29
+	VBROADCASTSS constants<>+180(SB), Z28
+	VBROADCASTSS constants<>+184(SB), Z27
+	VBROADCASTSS constants<>+188(SB), Z26
+	VBROADCASTSS constants<>+192(SB), Z25
+	VBROADCASTSS constants<>+196(SB), Z24
+	VBROADCASTSS constants<>+200(SB), Z23
+	VBROADCASTSS constants<>+204(SB), Z22
+	VBROADCASTSS constants<>+208(SB), Z21
+	VBROADCASTSS constants<>+212(SB), Z20
+	VBROADCASTSS constants<>+136(SB), Z19
+	VBROADCASTSS constants<>+132(SB), Z18
 	PCALIGN      $0x20
 
 mainLoop:
@@ -6245,7 +6188,7 @@ tail:
 	KMOVW            R9, K7
 	VMOVUPS.Z        (SI)(AX*4), K7, Z0
 	VPCMPD.BCST      $0x01, constants<>+4(SB), Z0, K1
-	VPCMPD.BCST      $0x06, constants<>+528(SB), Z0, K2
+	VPCMPD.BCST      $0x06, constants<>+556(SB), Z0, K2
 	KORW             K2, K1, K1
 	KANDW            K7, K1, K1
 	KORTESTW         K1, K1
@@ -6260,7 +6203,7 @@ tail:
 	VADDPS.BCST      constants<>+4(SB), Z2, Z1
 	VSUBPS.BCST      constants<>+4(SB), Z1, Z3
 	VSUBPS           Z3, Z2, Z2
-	VPSUBD.BCST      constants<>+148(SB), Z1, Z3
+	VPSUBD.BCST      constants<>+176(SB), Z1, Z3
 	VPSRAD           $0x17, Z3, Z3
 	VPSLLD           $0x17, Z3, Z4
 	VPSUBD           Z4, Z1, Z1
@@ -6271,19 +6214,19 @@ tail:
 	VMULPS           Z4, Z0, Z0
 	VCVTDQ2PS        Z3, Z2
 	VMULPS           Z1, Z1, Z3
-	VBROADCASTSS     constants<>+156(SB), Z4
-	VFMADD231PS.BCST constants<>+152(SB), Z1, Z4
-	VFMADD213PS.BCST constants<>+160(SB), Z1, Z4
-	VFMADD213PS.BCST constants<>+164(SB), Z1, Z4
-	VFMADD213PS.BCST constants<>+168(SB), Z1, Z4
-	VFMADD213PS.BCST constants<>+172(SB), Z1, Z4
-	VFMADD213PS.BCST constants<>+176(SB), Z1, Z4
-	VFMADD213PS.BCST constants<>+180(SB), Z1, Z4
-	VFMADD213PS.BCST constants<>+184(SB), Z1, Z4
+	VBROADCASTSS     constants<>+184(SB), Z4
+	VFMADD231PS.BCST constants<>+180(SB), Z1, Z4
+	VFMADD213PS.BCST constants<>+188(SB), Z1, Z4
+	VFMADD213PS.BCST constants<>+192(SB), Z1, Z4
+	VFMADD213PS.BCST constants<>+196(SB), Z1, Z4
+	VFMADD213PS.BCST constants<>+200(SB), Z1, Z4
+	VFMADD213PS.BCST constants<>+204(SB), Z1, Z4
+	VFMADD213PS.BCST constants<>+208(SB), Z1, Z4
+	VFMADD213PS.BCST constants<>+212(SB), Z1, Z4
 	VFMADD231PS      Z4, Z3, Z0
-	VFMADD231PS.BCST constants<>+108(SB), Z2, Z0
+	VFMADD231PS.BCST constants<>+136(SB), Z2, Z0
 	VADDPS           Z1, Z0, Z0
-	VFMADD231PS.BCST constants<>+104(SB), Z2, Z0
+	VFMADD231PS.BCST constants<>+132(SB), Z2, Z0
 	VMOVUPS          Z0, K7, (DI)(AX*4)
 
 done:
@@ -6311,20 +6254,20 @@ TEXT ·atanhAVX512(SB), NOSPLIT, $0-32
 	JGT          tail
 	VBROADCASTSS constants<>+4(SB), Z31
 	VBROADCASTSS constants<>+12(SB), Z30
-	VBROADCASTSS constants<>+532(SB), Z29
-	VBROADCASTSS constants<>+148(SB), Z28
-	VBROADCASTSS constants<>+152(SB), Z27
-	VBROADCASTSS constants<>+156(SB), Z26
-	VBROADCASTSS constants<>+160(SB), Z25
-	VBROADCASTSS constants<>+164(SB), Z24
-	VBROADCASTSS constants<>+168(SB), Z23
-	VBROADCASTSS constants<>+172(SB), Z22
-	VBROADCASTSS constants<>+176(SB), Z21
-	VBROADCASTSS constants<>+180(SB), Z20
-	VBROADCASTSS constants<>+184(SB), Z19
-	VBROADCASTSS constants<>+108(SB), Z18
-	VBROADCASTSS constants<>+104(SB), Z17
-	VBROADCASTSS constants<>+132(SB), Z16
+	VBROADCASTSS constants<>+560(SB), Z29
+	VBROADCASTSS constants<>+176(SB), Z28
+	VBROADCASTSS constants<>+180(SB), Z27
+	VBROADCASTSS constants<>+184(SB), Z26
+	VBROADCASTSS constants<>+188(SB), Z25
+	VBROADCASTSS constants<>+192(SB), Z24
+	VBROADCASTSS constants<>+196(SB), Z23
+	VBROADCASTSS constants<>+200(SB), Z22
+	VBROADCASTSS constants<>+204(SB), Z21
+	VBROADCASTSS constants<>+208(SB), Z20
+	VBROADCASTSS constants<>+212(SB), Z19
+	VBROADCASTSS constants<>+136(SB), Z18
+	VBROADCASTSS constants<>+132(SB), Z17
+	VBROADCASTSS constants<>+160(SB), Z16
 	VBROADCASTSS constants<>+0(SB), Z15
 	PCALIGN      $0x20
 
@@ -6385,7 +6328,7 @@ tail:
 	KMOVW            R9, K7
 	VMOVUPS.Z        (SI)(AX*4), K7, Z0
 	VANDPS.BCST      constants<>+12(SB), Z0, Z1
-	VPCMPD.BCST      $0x06, constants<>+532(SB), Z1, K1
+	VPCMPD.BCST      $0x06, constants<>+560(SB), Z1, K1
 	KANDW            K7, K1, K1
 	KORTESTW         K1, K1
 	JNE              tailStop
@@ -6401,7 +6344,7 @@ tail:
 	VADDPS           Z3, Z2, Z4
 	VSUBPS           Z3, Z4, Z5
 	VSUBPS           Z5, Z2, Z2
-	VPSUBD.BCST      constants<>+148(SB), Z4, Z5
+	VPSUBD.BCST      constants<>+176(SB), Z4, Z5
 	VPSRAD           $0x17, Z5, Z5
 	VPSLLD           $0x17, Z5, Z6
 	VPSUBD           Z6, Z4, Z4
@@ -6411,20 +6354,20 @@ tail:
 	VMULPS           Z6, Z1, Z1
 	VCVTDQ2PS        Z5, Z2
 	VMULPS           Z3, Z3, Z4
-	VBROADCASTSS     constants<>+156(SB), Z5
-	VFMADD231PS.BCST constants<>+152(SB), Z3, Z5
-	VFMADD213PS.BCST constants<>+160(SB), Z3, Z5
-	VFMADD213PS.BCST constants<>+164(SB), Z3, Z5
-	VFMADD213PS.BCST constants<>+168(SB), Z3, Z5
-	VFMADD213PS.BCST constants<>+172(SB), Z3, Z5
-	VFMADD213PS.BCST constants<>+176(SB), Z3, Z5
-	VFMADD213PS.BCST constants<>+180(SB), Z3, Z5
-	VFMADD213PS.BCST constants<>+184(SB), Z3, Z5
+	VBROADCASTSS     constants<>+184(SB), Z5
+	VFMADD231PS.BCST constants<>+180(SB), Z3, Z5
+	VFMADD213PS.BCST constants<>+188(SB), Z3, Z5
+	VFMADD213PS.BCST constants<>+192(SB), Z3, Z5
+	VFMADD213PS.BCST constants<>+196(SB), Z3, Z5
+	VFMADD213PS.BCST constants<>+200(SB), Z3, Z5
+	VFMADD213PS.BCST constants<>+204(SB), Z3, Z5
+	VFMADD213PS.BCST constants<>+208(SB), Z3, Z5
+	VFMADD213PS.BCST constants<>+212(SB), Z3, Z5
 	VFMADD231PS      Z5, Z4, Z1
-	VFMADD231PS.BCST constants<>+108(SB), Z2, Z1
+	VFMADD231PS.BCST constants<>+136(SB), Z2, Z1
 	VADDPS           Z3, Z1, Z1
-	VFMADD231PS.BCST constants<>+104(SB), Z2, Z1
-	VMULPS.BCST      constants<>+132(SB), Z1, Z1
+	VFMADD231PS.BCST constants<>+132(SB), Z2, Z1
+	VMULPS.BCST      constants<>+160(SB), Z1, Z1
 	VPTERNLOGD.BCST  $0x78, constants<>+0(SB), Z0, Z1
 	VMOVUPS          Z1, K7, (DI)(AX*4)
 
@@ -6451,22 +6394,22 @@ TEXT ·sigmoidAVX512(SB), NOSPLIT, $0-24
 	LEAQ         -32(CX), R8
 	CMPQ         AX, R8
 	JGT          single
-	VBROADCASTSS constants<>+536(SB), Z31
-	VBROADCASTSS constants<>+540(SB), Z30
+	VBROADCASTSS constants<>+564(SB), Z31
+	VBROADCASTSS constants<>+568(SB), Z30
 	VPXORD       Z29, Z29, Z29
 	VBROADCASTSS constants<>+4(SB), Z28
 	VBROADCASTSS constants<>+48(SB), Z27
-	VBROADCASTSS constants<>+544(SB), Z26
+	VBROADCASTSS constants<>+572(SB), Z26
 	VBROADCASTSS constants<>+0(SB), Z25
-	VBROADCASTSS constants<>+100(SB), Z24
-	VBROADCASTSS constants<>+104(SB), Z23
-	VBROADCASTSS constants<>+108(SB), Z22
-	VBROADCASTSS constants<>+112(SB), Z21
-	VBROADCASTSS constants<>+116(SB), Z20
-	VBROADCASTSS constants<>+120(SB), Z19
-	VBROADCASTSS constants<>+124(SB), Z18
-	VBROADCASTSS constants<>+128(SB), Z17
-	VBROADCASTSS constants<>+548(SB), Z16
+	VBROADCASTSS constants<>+92(SB), Z24
+	VBROADCASTSS constants<>+132(SB), Z23
+	VBROADCASTSS constants<>+136(SB), Z22
+	VBROADCASTSS constants<>+140(SB), Z21
+	VBROADCASTSS constants<>+144(SB), Z20
+	VBROADCASTSS constants<>+148(SB), Z19
+	VBROADCASTSS constants<>+152(SB), Z18
+	VBROADCASTSS constants<>+156(SB), Z17
+	VBROADCASTSS constants<>+576(SB), Z16
 	PCALIGN      $0x20
 
 mainLoop:
@@ -6540,31 +6483,31 @@ single:
 
 singleLoop:
 	VMOVUPS           (SI)(AX*4), Z0
-	VBROADCASTSS      constants<>+536(SB), Z1
+	VBROADCASTSS      constants<>+564(SB), Z1
 	VMINPS            Z0, Z1, Z0
-	VBROADCASTSS      constants<>+540(SB), Z1
+	VBROADCASTSS      constants<>+568(SB), Z1
 	VMAXPS            Z0, Z1, Z0
 	VXORPS.BCST       constants<>+0(SB), Z0, Z0
 	VBROADCASTSS      constants<>+48(SB), Z1
-	VFMADD231PS.BCST  constants<>+100(SB), Z0, Z1
+	VFMADD231PS.BCST  constants<>+92(SB), Z0, Z1
 	VSUBPS.BCST       constants<>+48(SB), Z1, Z2
-	VBROADCASTSS      constants<>+104(SB), Z3
+	VBROADCASTSS      constants<>+132(SB), Z3
 	VFNMADD213PS      Z0, Z2, Z3
-	VFNMADD231PS.BCST constants<>+108(SB), Z2, Z3
+	VFNMADD231PS.BCST constants<>+136(SB), Z2, Z3
 	VMULPS            Z3, Z3, Z2
-	VBROADCASTSS      constants<>+116(SB), Z4
-	VFMADD231PS.BCST  constants<>+112(SB), Z3, Z4
-	VFMADD213PS.BCST  constants<>+120(SB), Z3, Z4
-	VFMADD213PS.BCST  constants<>+124(SB), Z3, Z4
-	VFMADD213PS.BCST  constants<>+128(SB), Z3, Z4
+	VBROADCASTSS      constants<>+144(SB), Z4
+	VFMADD231PS.BCST  constants<>+140(SB), Z3, Z4
+	VFMADD213PS.BCST  constants<>+148(SB), Z3, Z4
+	VFMADD213PS.BCST  constants<>+152(SB), Z3, Z4
+	VFMADD213PS.BCST  constants<>+156(SB), Z3, Z4
 	VFMADD231PS       Z4, Z2, Z3
-	VCMPPS.BCST       $0x0e, constants<>+544(SB), Z0, K1
+	VCMPPS.BCST       $0x0e, constants<>+572(SB), Z0, K1
 	VPXORD            Z0, Z0, Z0
-	VBLENDMPS.BCST    constants<>+544(SB), Z0, K1, Z0
+	VBLENDMPS.BCST    constants<>+572(SB), Z0, K1, Z0
 	VSUBPS            Z0, Z1, Z0
 	VPSLLD            $0x17, Z0, Z0
 	VBROADCASTSS      constants<>+4(SB), Z1
-	VBLENDMPS.BCST    constants<>+548(SB), Z1, K1, Z1
+	VBLENDMPS.BCST    constants<>+576(SB), Z1, K1, Z1
 	VADDPS            Z1, Z0, Z2
 	VSUBPS            Z0, Z2, Z4
 	VSUBPS            Z4, Z1, Z4
@@ -6584,31 +6527,31 @@ tail:
 	BZHIL             R8, R9, R9
 	KMOVW             R9, K7
 	VMOVUPS.Z         (SI)(AX*4), K7, Z0
-	VBROADCASTSS      constants<>+536(SB), Z1
+	VBROADCASTSS      constants<>+564(SB), Z1
 	VMINPS            Z0, Z1, Z0
-	VBROADCASTSS      constants<>+540(SB), Z1
+	VBROADCASTSS      constants<>+568(SB), Z1
 	VMAXPS            Z0, Z1, Z0
 	VXORPS.BCST       constants<>+0(SB), Z0, Z0
 	VBROADCASTSS      constants<>+48(SB), Z1
-	VFMADD231PS.BCST  constants<>+100(SB), Z0, Z1
+	VFMADD231PS.BCST  constants<>+92(SB), Z0, Z1
 	VSUBPS.BCST       constants<>+48(SB), Z1, Z2
-	VBROADCASTSS      constants<>+104(SB), Z3
+	VBROADCASTSS      constants<>+132(SB), Z3
 	VFNMADD213PS      Z0, Z2, Z3
-	VFNMADD231PS.BCST constants<>+108(SB), Z2, Z3
+	VFNMADD231PS.BCST constants<>+136(SB), Z2, Z3
 	VMULPS            Z3, Z3, Z2
-	VBROADCASTSS      constants<>+116(SB), Z4
-	VFMADD231PS.BCST  constants<>+112(SB), Z3, Z4
-	VFMADD213PS.BCST  constants<>+120(SB), Z3, Z4
-	VFMADD213PS.BCST  constants<>+124(SB), Z3, Z4
-	VFMADD213PS.BCST  constants<>+128(SB), Z3, Z4
+	VBROADCASTSS      constants<>+144(SB), Z4
+	VFMADD231PS.BCST  constants<>+140(SB), Z3, Z4
+	VFMADD213PS.BCST  constants<>+148(SB), Z3, Z4
+	VFMADD213PS.BCST  constants<>+152(SB), Z3, Z4
+	VFMADD213PS.BCST  constants<>+156(SB), Z3, Z4
 	VFMADD231PS       Z4, Z2, Z3
-	VCMPPS.BCST       $0x0e, constants<>+544(SB), Z0, K1
+	VCMPPS.BCST       $0x0e, constants<>+572(SB), Z0, K1
 	VPXORD            Z0, Z0, Z0
-	VBLENDMPS.BCST    constants<>+544(SB), Z0, K1, Z0
+	VBLENDMPS.BCST    constants<>+572(SB), Z0, K1, Z0
 	VSUBPS            Z0, Z1, Z0
 	VPSLLD            $0x17, Z0, Z0
 	VBROADCASTSS      constants<>+4(SB), Z1
-	VBLENDMPS.BCST    constants<>+548(SB), Z1, K1, Z1
+	VBLENDMPS.BCST    constants<>+576(SB), Z1, K1, Z1
 	VADDPS            Z1, Z0, Z2
 	VSUBPS            Z0, Z2, Z4
 	VSUBPS            Z4, Z1, Z4
@@ -6631,22 +6574,22 @@ TEXT ·siLUAVX512(SB), NOSPLIT, $0-24
 	LEAQ         -32(CX), R8
 	CMPQ         AX, R8
 	JGT          single
-	VBROADCASTSS constants<>+540(SB), Z31
-	VBROADCASTSS constants<>+536(SB), Z30
+	VBROADCASTSS constants<>+568(SB), Z31
+	VBROADCASTSS constants<>+564(SB), Z30
 	VPXORD       Z29, Z29, Z29
 	VBROADCASTSS constants<>+4(SB), Z28
 	VBROADCASTSS constants<>+48(SB), Z27
-	VBROADCASTSS constants<>+544(SB), Z26
+	VBROADCASTSS constants<>+572(SB), Z26
 	VBROADCASTSS constants<>+0(SB), Z25
-	VBROADCASTSS constants<>+100(SB), Z24
-	VBROADCASTSS constants<>+104(SB), Z23
-	VBROADCASTSS constants<>+108(SB), Z22
-	VBROADCASTSS constants<>+112(SB), Z21
-	VBROADCASTSS constants<>+116(SB), Z20
-	VBROADCASTSS constants<>+120(SB), Z19
-	VBROADCASTSS constants<>+124(SB), Z18
-	VBROADCASTSS constants<>+128(SB), Z17
-	VBROADCASTSS constants<>+548(SB), Z16
+	VBROADCASTSS constants<>+92(SB), Z24
+	VBROADCASTSS constants<>+132(SB), Z23
+	VBROADCASTSS constants<>+136(SB), Z22
+	VBROADCASTSS constants<>+140(SB), Z21
+	VBROADCASTSS constants<>+144(SB), Z20
+	VBROADCASTSS constants<>+148(SB), Z19
+	VBROADCASTSS constants<>+152(SB), Z18
+	VBROADCASTSS constants<>+156(SB), Z17
+	VBROADCASTSS constants<>+576(SB), Z16
 	PCALIGN      $0x20
 
 mainLoop:
@@ -6722,31 +6665,31 @@ single:
 
 singleLoop:
 	VMOVUPS           (SI)(AX*4), Z0
-	VBROADCASTSS      constants<>+540(SB), Z1
+	VBROADCASTSS      constants<>+568(SB), Z1
 	VMAXPS            Z0, Z1, Z0
-	VBROADCASTSS      constants<>+536(SB), Z1
+	VBROADCASTSS      constants<>+564(SB), Z1
 	VMINPS            Z0, Z1, Z1
 	VXORPS.BCST       constants<>+0(SB), Z1, Z1
 	VBROADCASTSS      constants<>+48(SB), Z2
-	VFMADD231PS.BCST  constants<>+100(SB), Z1, Z2
+	VFMADD231PS.BCST  constants<>+92(SB), Z1, Z2
 	VSUBPS.BCST       constants<>+48(SB), Z2, Z3
-	VBROADCASTSS      constants<>+104(SB), Z4
+	VBROADCASTSS      constants<>+132(SB), Z4
 	VFNMADD213PS      Z1, Z3, Z4
-	VFNMADD231PS.BCST constants<>+108(SB), Z3, Z4
+	VFNMADD231PS.BCST constants<>+136(SB), Z3, Z4
 	VMULPS            Z4, Z4, Z3
-	VBROADCASTSS      constants<>+116(SB), Z5
-	VFMADD231PS.BCST  constants<>+112(SB), Z4, Z5
-	VFMADD213PS.BCST  constants<>+120(SB), Z4, Z5
-	VFMADD213PS.BCST  constants<>+124(SB), Z4, Z5
-	VFMADD213PS.BCST  constants<>+128(SB), Z4, Z5
+	VBROADCASTSS      constants<>+144(SB), Z5
+	VFMADD231PS.BCST  constants<>+140(SB), Z4, Z5
+	VFMADD213PS.BCST  constants<>+148(SB), Z4, Z5
+	VFMADD213PS.BCST  constants<>+152(SB), Z4, Z5
+	VFMADD213PS.BCST  constants<>+156(SB), Z4, Z5
 	VFMADD231PS       Z5, Z3, Z4
-	VCMPPS.BCST       $0x0e, constants<>+544(SB), Z1, K1
+	VCMPPS.BCST       $0x0e, constants<>+572(SB), Z1, K1
 	VPXORD            Z1, Z1, Z1
-	VBLENDMPS.BCST    constants<>+544(SB), Z1, K1, Z1
+	VBLENDMPS.BCST    constants<>+572(SB), Z1, K1, Z1
 	VSUBPS            Z1, Z2, Z1
 	VPSLLD            $0x17, Z1, Z1
 	VBROADCASTSS      constants<>+4(SB), Z2
-	VBLENDMPS.BCST    constants<>+548(SB), Z2, K1, Z2
+	VBLENDMPS.BCST    constants<>+576(SB), Z2, K1, Z2
 	VADDPS            Z2, Z1, Z3
 	VSUBPS            Z1, Z3, Z5
 	VSUBPS            Z5, Z2, Z5
@@ -6767,31 +6710,31 @@ tail:
 	BZHIL             R8, R9, R9
 	KMOVW             R9, K7
 	VMOVUPS.Z         (SI)(AX*4), K7, Z0
-	VBROADCASTSS      constants<>+540(SB), Z1
+	VBROADCASTSS      constants<>+568(SB), Z1
 	VMAXPS            Z0, Z1, Z0
-	VBROADCASTSS      constants<>+536(SB), Z1
+	VBROADCASTSS      constants<>+564(SB), Z1
 	VMINPS            Z0, Z1, Z1
 	VXORPS.BCST       constants<>+0(SB), Z1, Z1
 	VBROADCASTSS      constants<>+48(SB), Z2
-	VFMADD231PS.BCST  constants<>+100(SB), Z1, Z2
+	VFMADD231PS.BCST  constants<>+92(SB), Z1, Z2
 	VSUBPS.BCST       constants<>+48(SB), Z2, Z3
-	VBROADCASTSS      constants<>+104(SB), Z4
+	VBROADCASTSS      constants<>+132(SB), Z4
 	VFNMADD213PS      Z1, Z3, Z4
-	VFNMADD231PS.BCST constants<>+108(SB), Z3, Z4
+	VFNMADD231PS.BCST constants<>+136(SB), Z3, Z4
 	VMULPS            Z4, Z4, Z3
-	VBROADCASTSS      constants<>+116(SB), Z5
-	VFMADD231PS.BCST  constants<>+112(SB), Z4, Z5
-	VFMADD213PS.BCST  constants<>+120(SB), Z4, Z5
-	VFMADD213PS.BCST  constants<>+124(SB), Z4, Z5
-	VFMADD213PS.BCST  constants<>+128(SB), Z4, Z5
+	VBROADCASTSS      constants<>+144(SB), Z5
+	VFMADD231PS.BCST  constants<>+140(SB), Z4, Z5
+	VFMADD213PS.BCST  constants<>+148(SB), Z4, Z5
+	VFMADD213PS.BCST  constants<>+152(SB), Z4, Z5
+	VFMADD213PS.BCST  constants<>+156(SB), Z4, Z5
 	VFMADD231PS       Z5, Z3, Z4
-	VCMPPS.BCST       $0x0e, constants<>+544(SB), Z1, K1
+	VCMPPS.BCST       $0x0e, constants<>+572(SB), Z1, K1
 	VPXORD            Z1, Z1, Z1
-	VBLENDMPS.BCST    constants<>+544(SB), Z1, K1, Z1
+	VBLENDMPS.BCST    constants<>+572(SB), Z1, K1, Z1
 	VSUBPS            Z1, Z2, Z1
 	VPSLLD            $0x17, Z1, Z1
 	VBROADCASTSS      constants<>+4(SB), Z2
-	VBLENDMPS.BCST    constants<>+548(SB), Z2, K1, Z2
+	VBLENDMPS.BCST    constants<>+576(SB), Z2, K1, Z2
 	VADDPS            Z2, Z1, Z3
 	VSUBPS            Z1, Z3, Z5
 	VSUBPS            Z5, Z2, Z5
@@ -6815,26 +6758,26 @@ TEXT ·geluAVX512(SB), NOSPLIT, $0-24
 	LEAQ         -16(CX), R8
 	CMPQ         AX, R8
 	JGT          tail
-	VBROADCASTSS constants<>+552(SB), Z31
-	VBROADCASTSS constants<>+556(SB), Z30
+	VBROADCASTSS constants<>+580(SB), Z31
+	VBROADCASTSS constants<>+584(SB), Z30
 	VBROADCASTSS constants<>+24(SB), Z29
 	VPXORD       Z28, Z28, Z28
 	VBROADCASTSS constants<>+4(SB), Z27
-	VBROADCASTSS constants<>+560(SB), Z26
+	VBROADCASTSS constants<>+588(SB), Z26
 	VBROADCASTSS constants<>+0(SB), Z25
 	VBROADCASTSS constants<>+48(SB), Z24
-	VBROADCASTSS constants<>+544(SB), Z23
-	VBROADCASTSS constants<>+564(SB), Z22
-	VBROADCASTSS constants<>+568(SB), Z21
-	VBROADCASTSS constants<>+100(SB), Z20
-	VBROADCASTSS constants<>+104(SB), Z19
-	VBROADCASTSS constants<>+108(SB), Z18
-	VBROADCASTSS constants<>+112(SB), Z17
-	VBROADCASTSS constants<>+116(SB), Z16
-	VBROADCASTSS constants<>+120(SB), Z15
-	VBROADCASTSS constants<>+124(SB), Z14
-	VBROADCASTSS constants<>+128(SB), Z13
-	VBROADCASTSS constants<>+548(SB), Z12
+	VBROADCASTSS constants<>+572(SB), Z23
+	VBROADCASTSS constants<>+592(SB), Z22
+	VBROADCASTSS constants<>+596(SB), Z21
+	VBROADCASTSS constants<>+92(SB), Z20
+	VBROADCASTSS constants<>+132(SB), Z19
+	VBROADCASTSS constants<>+136(SB), Z18
+	VBROADCASTSS constants<>+140(SB), Z17
+	VBROADCASTSS constants<>+144(SB), Z16
+	VBROADCASTSS constants<>+148(SB), Z15
+	VBROADCASTSS constants<>+152(SB), Z14
+	VBROADCASTSS constants<>+156(SB), Z13
+	VBROADCASTSS constants<>+576(SB), Z12
 	PCALIGN      $0x20
 
 mainLoop:
@@ -6894,47 +6837,47 @@ tail:
 	BZHIL             R8, R9, R9
 	KMOVW             R9, K7
 	VMOVUPS.Z         (SI)(AX*4), K7, Z0
-	VBROADCASTSS      constants<>+556(SB), Z1
+	VBROADCASTSS      constants<>+584(SB), Z1
 	VMAXPS            Z0, Z1, Z0
 	VBROADCASTSS      constants<>+24(SB), Z1
 	VMINPS            Z0, Z1, Z1
 	VMULPS            Z1, Z1, Z2
 	VXORPS.BCST       constants<>+0(SB), Z2, Z3
 	VFMADD231PS       Z1, Z1, Z3
-	VBROADCASTSS      constants<>+552(SB), Z4
-	VFMADD231PS.BCST  constants<>+560(SB), Z2, Z4
-	VBROADCASTSS      constants<>+552(SB), Z5
+	VBROADCASTSS      constants<>+580(SB), Z4
+	VFMADD231PS.BCST  constants<>+588(SB), Z2, Z4
+	VBROADCASTSS      constants<>+580(SB), Z5
 	VSUBPS            Z4, Z5, Z5
-	VFMADD231PS.BCST  constants<>+560(SB), Z2, Z5
-	VBROADCASTSS      constants<>+564(SB), Z6
-	VFMADD213PS.BCST  constants<>+568(SB), Z6, Z2
-	VFMADD231PS.BCST  constants<>+560(SB), Z3, Z2
+	VFMADD231PS.BCST  constants<>+588(SB), Z2, Z5
+	VBROADCASTSS      constants<>+592(SB), Z6
+	VFMADD213PS.BCST  constants<>+596(SB), Z6, Z2
+	VFMADD231PS.BCST  constants<>+588(SB), Z3, Z2
 	VADDPS            Z2, Z5, Z2
 	VMULPS            Z4, Z1, Z3
 	VXORPS.BCST       constants<>+0(SB), Z3, Z5
 	VFMADD231PS       Z4, Z1, Z5
 	VFMADD231PS       Z2, Z1, Z5
 	VBROADCASTSS      constants<>+48(SB), Z1
-	VFMADD231PS.BCST  constants<>+100(SB), Z3, Z1
+	VFMADD231PS.BCST  constants<>+92(SB), Z3, Z1
 	VSUBPS.BCST       constants<>+48(SB), Z1, Z2
-	VBROADCASTSS      constants<>+104(SB), Z4
+	VBROADCASTSS      constants<>+132(SB), Z4
 	VFNMADD213PS      Z3, Z2, Z4
-	VFNMADD231PS.BCST constants<>+108(SB), Z2, Z5
+	VFNMADD231PS.BCST constants<>+136(SB), Z2, Z5
 	VADDPS            Z5, Z4, Z2
 	VMULPS            Z2, Z2, Z4
-	VBROADCASTSS      constants<>+116(SB), Z5
-	VFMADD231PS.BCST  constants<>+112(SB), Z2, Z5
-	VFMADD213PS.BCST  constants<>+120(SB), Z2, Z5
-	VFMADD213PS.BCST  constants<>+124(SB), Z2, Z5
-	VFMADD213PS.BCST  constants<>+128(SB), Z2, Z5
+	VBROADCASTSS      constants<>+144(SB), Z5
+	VFMADD231PS.BCST  constants<>+140(SB), Z2, Z5
+	VFMADD213PS.BCST  constants<>+148(SB), Z2, Z5
+	VFMADD213PS.BCST  constants<>+152(SB), Z2, Z5
+	VFMADD213PS.BCST  constants<>+156(SB), Z2, Z5
 	VFMADD231PS       Z5, Z4, Z2
-	VCMPPS.BCST       $0x0e, constants<>+544(SB), Z3, K1
+	VCMPPS.BCST       $0x0e, constants<>+572(SB), Z3, K1
 	VPXORD            Z3, Z3, Z3
-	VBLENDMPS.BCST    constants<>+544(SB), Z3, K1, Z3
+	VBLENDMPS.BCST    constants<>+572(SB), Z3, K1, Z3
 	VSUBPS            Z3, Z1, Z1
 	VPSLLD            $0x17, Z1, Z1
 	VBROADCASTSS      constants<>+4(SB), Z3
-	VBLENDMPS.BCST    constants<>+548(SB), Z3, K1, Z3
+	VBLENDMPS.BCST    constants<>+576(SB), Z3, K1, Z3
 	VADDPS            Z3, Z1, Z4
 	VSUBPS            Z1, Z4, Z5
 	VSUBPS            Z5, Z3, Z5
@@ -6958,20 +6901,20 @@ TEXT ·geluErfAVX512(SB), NOSPLIT, $0-24
 	LEAQ         -32(CX), R8
 	CMPQ         AX, R8
 	JGT          single
-	VBROADCASTSS constants<>+572(SB), Z31
-	VBROADCASTSS constants<>+576(SB), Z30
+	VBROADCASTSS constants<>+600(SB), Z31
+	VBROADCASTSS constants<>+604(SB), Z30
 	VPXORD       Z29, Z29, Z29
-	VBROADCASTSS constants<>+580(SB), Z28
-	VBROADCASTSS constants<>+584(SB), Z27
+	VBROADCASTSS constants<>+608(SB), Z28
+	VBROADCASTSS constants<>+612(SB), Z27
 	VBROADCASTSS constants<>+12(SB), Z26
-	VBROADCASTSS constants<>+328(SB), Z25
+	VBROADCASTSS constants<>+356(SB), Z25
 	VBROADCASTSS constants<>+0(SB), Z24
-	VBROADCASTSS constants<>+100(SB), Z23
-	VBROADCASTSS constants<>+104(SB), Z22
-	VBROADCASTSS constants<>+108(SB), Z21
-	VBROADCASTSS constants<>+112(SB), Z20
-	VBROADCASTSS constants<>+116(SB), Z19
-	VBROADCASTSS constants<>+120(SB), Z18
+	VBROADCASTSS constants<>+92(SB), Z23
+	VBROADCASTSS constants<>+132(SB), Z22
+	VBROADCASTSS constants<>+136(SB), Z21
+	VBROADCASTSS constants<>+140(SB), Z20
+	VBROADCASTSS constants<>+144(SB), Z19
+	VBROADCASTSS constants<>+148(SB), Z18
 	PCALIGN      $0x20
 
 mainLoop:
@@ -7017,34 +6960,34 @@ mainLoop:
 	VFMADD213PS       Z19, Z11, Z15
 	VFMADD213PS       Z18, Z10, Z14
 	VFMADD213PS       Z18, Z11, Z15
-	VFMADD213PS.BCST  constants<>+124(SB), Z10, Z14
-	VFMADD213PS.BCST  constants<>+124(SB), Z11, Z15
-	VFMADD213PS.BCST  constants<>+128(SB), Z10, Z14
-	VFMADD213PS.BCST  constants<>+128(SB), Z11, Z15
+	VFMADD213PS.BCST  constants<>+152(SB), Z10, Z14
+	VFMADD213PS.BCST  constants<>+152(SB), Z11, Z15
+	VFMADD213PS.BCST  constants<>+156(SB), Z10, Z14
+	VFMADD213PS.BCST  constants<>+156(SB), Z11, Z15
 	VFMADD231PS       Z14, Z12, Z10
 	VFMADD231PS       Z15, Z13, Z11
 	VPSLLD            $0x17, Z6, Z6
 	VPSLLD            $0x17, Z7, Z7
-	VBROADCASTSS      constants<>+588(SB), Z12
-	VFMADD231PS.BCST  constants<>+592(SB), Z4, Z12
-	VBROADCASTSS      constants<>+588(SB), Z13
-	VFMADD231PS.BCST  constants<>+592(SB), Z5, Z13
-	VFMADD213PS.BCST  constants<>+596(SB), Z4, Z12
-	VFMADD213PS.BCST  constants<>+596(SB), Z5, Z13
-	VFMADD213PS.BCST  constants<>+600(SB), Z4, Z12
-	VFMADD213PS.BCST  constants<>+600(SB), Z5, Z13
-	VFMADD213PS.BCST  constants<>+604(SB), Z4, Z12
-	VFMADD213PS.BCST  constants<>+604(SB), Z5, Z13
-	VFMADD213PS.BCST  constants<>+608(SB), Z4, Z12
-	VFMADD213PS.BCST  constants<>+608(SB), Z5, Z13
-	VFMADD213PS.BCST  constants<>+612(SB), Z4, Z12
-	VFMADD213PS.BCST  constants<>+612(SB), Z5, Z13
-	VFMADD213PS.BCST  constants<>+616(SB), Z4, Z12
-	VFMADD213PS.BCST  constants<>+616(SB), Z5, Z13
-	VFMADD213PS.BCST  constants<>+620(SB), Z4, Z12
-	VFMADD213PS.BCST  constants<>+620(SB), Z5, Z13
+	VBROADCASTSS      constants<>+616(SB), Z12
+	VFMADD231PS.BCST  constants<>+620(SB), Z4, Z12
+	VBROADCASTSS      constants<>+616(SB), Z13
+	VFMADD231PS.BCST  constants<>+620(SB), Z5, Z13
 	VFMADD213PS.BCST  constants<>+624(SB), Z4, Z12
 	VFMADD213PS.BCST  constants<>+624(SB), Z5, Z13
+	VFMADD213PS.BCST  constants<>+628(SB), Z4, Z12
+	VFMADD213PS.BCST  constants<>+628(SB), Z5, Z13
+	VFMADD213PS.BCST  constants<>+632(SB), Z4, Z12
+	VFMADD213PS.BCST  constants<>+632(SB), Z5, Z13
+	VFMADD213PS.BCST  constants<>+636(SB), Z4, Z12
+	VFMADD213PS.BCST  constants<>+636(SB), Z5, Z13
+	VFMADD213PS.BCST  constants<>+640(SB), Z4, Z12
+	VFMADD213PS.BCST  constants<>+640(SB), Z5, Z13
+	VFMADD213PS.BCST  constants<>+644(SB), Z4, Z12
+	VFMADD213PS.BCST  constants<>+644(SB), Z5, Z13
+	VFMADD213PS.BCST  constants<>+648(SB), Z4, Z12
+	VFMADD213PS.BCST  constants<>+648(SB), Z5, Z13
+	VFMADD213PS.BCST  constants<>+652(SB), Z4, Z12
+	VFMADD213PS.BCST  constants<>+652(SB), Z5, Z13
 	VMOVAPS           Z4, Z14
 	VFMADD213PS       Z31, Z12, Z14
 	VMOVAPS           Z5, Z15
@@ -7061,24 +7004,24 @@ mainLoop:
 	VMULPS            Z7, Z5, Z5
 	VMAXPS            Z0, Z29, Z6
 	VMAXPS            Z1, Z29, Z7
-	VFNMADD231PS.BCST constants<>+548(SB), Z4, Z6
-	VFNMADD231PS.BCST constants<>+548(SB), Z5, Z7
-	VBROADCASTSS      constants<>+628(SB), Z4
-	VFMADD231PS.BCST  constants<>+632(SB), Z8, Z4
-	VBROADCASTSS      constants<>+628(SB), Z5
-	VFMADD231PS.BCST  constants<>+632(SB), Z9, Z5
-	VFMADD213PS.BCST  constants<>+636(SB), Z8, Z4
-	VFMADD213PS.BCST  constants<>+636(SB), Z9, Z5
-	VFMADD213PS.BCST  constants<>+640(SB), Z8, Z4
-	VFMADD213PS.BCST  constants<>+640(SB), Z9, Z5
-	VFMADD213PS.BCST  constants<>+644(SB), Z8, Z4
-	VFMADD213PS.BCST  constants<>+644(SB), Z9, Z5
-	VFMADD213PS.BCST  constants<>+132(SB), Z0, Z4
-	VFMADD213PS.BCST  constants<>+132(SB), Z1, Z5
+	VFNMADD231PS.BCST constants<>+576(SB), Z4, Z6
+	VFNMADD231PS.BCST constants<>+576(SB), Z5, Z7
+	VBROADCASTSS      constants<>+656(SB), Z4
+	VFMADD231PS.BCST  constants<>+660(SB), Z8, Z4
+	VBROADCASTSS      constants<>+656(SB), Z5
+	VFMADD231PS.BCST  constants<>+660(SB), Z9, Z5
+	VFMADD213PS.BCST  constants<>+664(SB), Z8, Z4
+	VFMADD213PS.BCST  constants<>+664(SB), Z9, Z5
+	VFMADD213PS.BCST  constants<>+668(SB), Z8, Z4
+	VFMADD213PS.BCST  constants<>+668(SB), Z9, Z5
+	VFMADD213PS.BCST  constants<>+672(SB), Z8, Z4
+	VFMADD213PS.BCST  constants<>+672(SB), Z9, Z5
+	VFMADD213PS.BCST  constants<>+160(SB), Z0, Z4
+	VFMADD213PS.BCST  constants<>+160(SB), Z1, Z5
 	VMULPS            Z4, Z0, Z0
 	VMULPS            Z5, Z1, Z1
-	VCMPPS.BCST       $0x0e, constants<>+648(SB), Z2, K1
-	VCMPPS.BCST       $0x0e, constants<>+648(SB), Z3, K2
+	VCMPPS.BCST       $0x0e, constants<>+676(SB), Z2, K1
+	VCMPPS.BCST       $0x0e, constants<>+676(SB), Z3, K2
 	VBLENDMPS         Z6, Z0, K1, Z0
 	VBLENDMPS         Z7, Z1, K2, Z1
 	VMOVUPS           Z0, (DI)(AX*4)
@@ -7096,43 +7039,43 @@ single:
 singleLoop:
 	VMOVUPS           (SI)(AX*4), Z0
 	VANDPS.BCST       constants<>+12(SB), Z0, Z1
-	VBROADCASTSS      constants<>+576(SB), Z2
+	VBROADCASTSS      constants<>+604(SB), Z2
 	VMINPS            Z1, Z2, Z1
-	VSUBPS.BCST       constants<>+580(SB), Z1, Z2
-	VADDPS.BCST       constants<>+580(SB), Z1, Z3
+	VSUBPS.BCST       constants<>+608(SB), Z1, Z2
+	VADDPS.BCST       constants<>+608(SB), Z1, Z3
 	VDIVPS            Z3, Z2, Z2
-	VMULPS.BCST       constants<>+328(SB), Z1, Z3
+	VMULPS.BCST       constants<>+356(SB), Z1, Z3
 	VMULPS            Z3, Z1, Z4
 	VXORPS.BCST       constants<>+0(SB), Z4, Z5
 	VFMADD231PS       Z3, Z1, Z5
-	VBROADCASTSS      constants<>+584(SB), Z3
-	VFMADD231PS.BCST  constants<>+100(SB), Z4, Z3
-	VSUBPS.BCST       constants<>+584(SB), Z3, Z6
-	VBROADCASTSS      constants<>+104(SB), Z7
+	VBROADCASTSS      constants<>+612(SB), Z3
+	VFMADD231PS.BCST  constants<>+92(SB), Z4, Z3
+	VSUBPS.BCST       constants<>+612(SB), Z3, Z6
+	VBROADCASTSS      constants<>+132(SB), Z7
 	VFNMADD213PS      Z4, Z6, Z7
-	VFNMADD231PS.BCST constants<>+108(SB), Z6, Z5
+	VFNMADD231PS.BCST constants<>+136(SB), Z6, Z5
 	VADDPS            Z5, Z7, Z5
 	VMULPS            Z5, Z5, Z6
-	VBROADCASTSS      constants<>+116(SB), Z7
-	VFMADD231PS.BCST  constants<>+112(SB), Z5, Z7
-	VFMADD213PS.BCST  constants<>+120(SB), Z5, Z7
-	VFMADD213PS.BCST  constants<>+124(SB), Z5, Z7
-	VFMADD213PS.BCST  constants<>+128(SB), Z5, Z7
+	VBROADCASTSS      constants<>+144(SB), Z7
+	VFMADD231PS.BCST  constants<>+140(SB), Z5, Z7
+	VFMADD213PS.BCST  constants<>+148(SB), Z5, Z7
+	VFMADD213PS.BCST  constants<>+152(SB), Z5, Z7
+	VFMADD213PS.BCST  constants<>+156(SB), Z5, Z7
 	VFMADD231PS       Z7, Z6, Z5
 	VPSLLD            $0x17, Z3, Z3
-	VBROADCASTSS      constants<>+588(SB), Z6
-	VFMADD231PS.BCST  constants<>+592(SB), Z2, Z6
-	VFMADD213PS.BCST  constants<>+596(SB), Z2, Z6
-	VFMADD213PS.BCST  constants<>+600(SB), Z2, Z6
-	VFMADD213PS.BCST  constants<>+604(SB), Z2, Z6
-	VFMADD213PS.BCST  constants<>+608(SB), Z2, Z6
-	VFMADD213PS.BCST  constants<>+612(SB), Z2, Z6
-	VFMADD213PS.BCST  constants<>+616(SB), Z2, Z6
-	VFMADD213PS.BCST  constants<>+620(SB), Z2, Z6
+	VBROADCASTSS      constants<>+616(SB), Z6
+	VFMADD231PS.BCST  constants<>+620(SB), Z2, Z6
 	VFMADD213PS.BCST  constants<>+624(SB), Z2, Z6
-	VBROADCASTSS      constants<>+572(SB), Z7
+	VFMADD213PS.BCST  constants<>+628(SB), Z2, Z6
+	VFMADD213PS.BCST  constants<>+632(SB), Z2, Z6
+	VFMADD213PS.BCST  constants<>+636(SB), Z2, Z6
+	VFMADD213PS.BCST  constants<>+640(SB), Z2, Z6
+	VFMADD213PS.BCST  constants<>+644(SB), Z2, Z6
+	VFMADD213PS.BCST  constants<>+648(SB), Z2, Z6
+	VFMADD213PS.BCST  constants<>+652(SB), Z2, Z6
+	VBROADCASTSS      constants<>+600(SB), Z7
 	VFMADD231PS       Z6, Z2, Z7
-	VBROADCASTSS      constants<>+572(SB), Z8
+	VBROADCASTSS      constants<>+600(SB), Z8
 	VSUBPS            Z7, Z8, Z8
 	VFMADD231PS       Z6, Z2, Z8
 	VFMADD231PS       Z5, Z7, Z8
@@ -7140,15 +7083,15 @@ singleLoop:
 	VMULPS            Z3, Z2, Z2
 	VPXORD            Z3, Z3, Z3
 	VMAXPS            Z0, Z3, Z3
-	VFNMADD231PS.BCST constants<>+548(SB), Z2, Z3
-	VBROADCASTSS      constants<>+628(SB), Z2
-	VFMADD231PS.BCST  constants<>+632(SB), Z4, Z2
-	VFMADD213PS.BCST  constants<>+636(SB), Z4, Z2
-	VFMADD213PS.BCST  constants<>+640(SB), Z4, Z2
-	VFMADD213PS.BCST  constants<>+644(SB), Z4, Z2
-	VFMADD213PS.BCST  constants<>+132(SB), Z0, Z2
+	VFNMADD231PS.BCST constants<>+576(SB), Z2, Z3
+	VBROADCASTSS      constants<>+656(SB), Z2
+	VFMADD231PS.BCST  constants<>+660(SB), Z4, Z2
+	VFMADD213PS.BCST  constants<>+664(SB), Z4, Z2
+	VFMADD213PS.BCST  constants<>+668(SB), Z4, Z2
+	VFMADD213PS.BCST  constants<>+672(SB), Z4, Z2
+	VFMADD213PS.BCST  constants<>+160(SB), Z0, Z2
 	VMULPS            Z2, Z0, Z0
-	VCMPPS.BCST       $0x0e, constants<>+648(SB), Z1, K1
+	VCMPPS.BCST       $0x0e, constants<>+676(SB), Z1, K1
 	VBLENDMPS         Z3, Z0, K1, Z0
 	VMOVUPS           Z0, (DI)(AX*4)
 	ADDQ              $0x10, AX
@@ -7164,43 +7107,43 @@ tail:
 	KMOVW             R9, K7
 	VMOVUPS.Z         (SI)(AX*4), K7, Z0
 	VANDPS.BCST       constants<>+12(SB), Z0, Z1
-	VBROADCASTSS      constants<>+576(SB), Z2
+	VBROADCASTSS      constants<>+604(SB), Z2
 	VMINPS            Z1, Z2, Z1
-	VSUBPS.BCST       constants<>+580(SB), Z1, Z2
-	VADDPS.BCST       constants<>+580(SB), Z1, Z3
+	VSUBPS.BCST       constants<>+608(SB), Z1, Z2
+	VADDPS.BCST       constants<>+608(SB), Z1, Z3
 	VDIVPS            Z3, Z2, Z2
-	VMULPS.BCST       constants<>+328(SB), Z1, Z3
+	VMULPS.BCST       constants<>+356(SB), Z1, Z3
 	VMULPS            Z3, Z1, Z4
 	VXORPS.BCST       constants<>+0(SB), Z4, Z5
 	VFMADD231PS       Z3, Z1, Z5
-	VBROADCASTSS      constants<>+584(SB), Z3
-	VFMADD231PS.BCST  constants<>+100(SB), Z4, Z3
-	VSUBPS.BCST       constants<>+584(SB), Z3, Z6
-	VBROADCASTSS      constants<>+104(SB), Z7
+	VBROADCASTSS      constants<>+612(SB), Z3
+	VFMADD231PS.BCST  constants<>+92(SB), Z4, Z3
+	VSUBPS.BCST       constants<>+612(SB), Z3, Z6
+	VBROADCASTSS      constants<>+132(SB), Z7
 	VFNMADD213PS      Z4, Z6, Z7
-	VFNMADD231PS.BCST constants<>+108(SB), Z6, Z5
+	VFNMADD231PS.BCST constants<>+136(SB), Z6, Z5
 	VADDPS            Z5, Z7, Z5
 	VMULPS            Z5, Z5, Z6
-	VBROADCASTSS      constants<>+116(SB), Z7
-	VFMADD231PS.BCST  constants<>+112(SB), Z5, Z7
-	VFMADD213PS.BCST  constants<>+120(SB), Z5, Z7
-	VFMADD213PS.BCST  constants<>+124(SB), Z5, Z7
-	VFMADD213PS.BCST  constants<>+128(SB), Z5, Z7
+	VBROADCASTSS      constants<>+144(SB), Z7
+	VFMADD231PS.BCST  constants<>+140(SB), Z5, Z7
+	VFMADD213PS.BCST  constants<>+148(SB), Z5, Z7
+	VFMADD213PS.BCST  constants<>+152(SB), Z5, Z7
+	VFMADD213PS.BCST  constants<>+156(SB), Z5, Z7
 	VFMADD231PS       Z7, Z6, Z5
 	VPSLLD            $0x17, Z3, Z3
-	VBROADCASTSS      constants<>+588(SB), Z6
-	VFMADD231PS.BCST  constants<>+592(SB), Z2, Z6
-	VFMADD213PS.BCST  constants<>+596(SB), Z2, Z6
-	VFMADD213PS.BCST  constants<>+600(SB), Z2, Z6
-	VFMADD213PS.BCST  constants<>+604(SB), Z2, Z6
-	VFMADD213PS.BCST  constants<>+608(SB), Z2, Z6
-	VFMADD213PS.BCST  constants<>+612(SB), Z2, Z6
-	VFMADD213PS.BCST  constants<>+616(SB), Z2, Z6
-	VFMADD213PS.BCST  constants<>+620(SB), Z2, Z6
+	VBROADCASTSS      constants<>+616(SB), Z6
+	VFMADD231PS.BCST  constants<>+620(SB), Z2, Z6
 	VFMADD213PS.BCST  constants<>+624(SB), Z2, Z6
-	VBROADCASTSS      constants<>+572(SB), Z7
+	VFMADD213PS.BCST  constants<>+628(SB), Z2, Z6
+	VFMADD213PS.BCST  constants<>+632(SB), Z2, Z6
+	VFMADD213PS.BCST  constants<>+636(SB), Z2, Z6
+	VFMADD213PS.BCST  constants<>+640(SB), Z2, Z6
+	VFMADD213PS.BCST  constants<>+644(SB), Z2, Z6
+	VFMADD213PS.BCST  constants<>+648(SB), Z2, Z6
+	VFMADD213PS.BCST  constants<>+652(SB), Z2, Z6
+	VBROADCASTSS      constants<>+600(SB), Z7
 	VFMADD231PS       Z6, Z2, Z7
-	VBROADCASTSS      constants<>+572(SB), Z8
+	VBROADCASTSS      constants<>+600(SB), Z8
 	VSUBPS            Z7, Z8, Z8
 	VFMADD231PS       Z6, Z2, Z8
 	VFMADD231PS       Z5, Z7, Z8
@@ -7208,15 +7151,15 @@ tail:
 	VMULPS            Z3, Z2, Z2
 	VPXORD            Z3, Z3, Z3
 	VMAXPS            Z0, Z3, Z3
-	VFNMADD231PS.BCST constants<>+548(SB), Z2, Z3
-	VBROADCASTSS      constants<>+628(SB), Z2
-	VFMADD231PS.BCST  constants<>+632(SB), Z4, Z2
-	VFMADD213PS.BCST  constants<>+636(SB), Z4, Z2
-	VFMADD213PS.BCST  constants<>+640(SB), Z4, Z2
-	VFMADD213PS.BCST  constants<>+644(SB), Z4, Z2
-	VFMADD213PS.BCST  constants<>+132(SB), Z0, Z2
+	VFNMADD231PS.BCST constants<>+576(SB), Z2, Z3
+	VBROADCASTSS      constants<>+656(SB), Z2
+	VFMADD231PS.BCST  constants<>+660(SB), Z4, Z2
+	VFMADD213PS.BCST  constants<>+664(SB), Z4, Z2
+	VFMADD213PS.BCST  constants<>+668(SB), Z4, Z2
+	VFMADD213PS.BCST  constants<>+672(SB), Z4, Z2
+	VFMADD213PS.BCST  constants<>+160(SB), Z0, Z2
 	VMULPS            Z2, Z0, Z0
-	VCMPPS.BCST       $0x0e, constants<>+648(SB), Z1, K1
+	VCMPPS.BCST       $0x0e, constants<>+676(SB), Z1, K1
 	VBLENDMPS         Z3, Z0, K1, Z0
 	VMOVUPS           Z0, K7, (DI)(AX*4)
 
@@ -7234,30 +7177,30 @@ TEXT ·erfAVX512(SB), NOSPLIT, $0-24
 	LEAQ         -16(CX), R8
 	CMPQ         AX, R8
 	JGT          tail
-	VBROADCASTSS constants<>+652(SB), Z31
+	VBROADCASTSS constants<>+680(SB), Z31
 	VBROADCASTSS constants<>+12(SB), Z30
-	VBROADCASTSS constants<>+656(SB), Z29
-	VBROADCASTSS constants<>+660(SB), Z28
-	VBROADCASTSS constants<>+664(SB), Z27
-	VBROADCASTSS constants<>+668(SB), Z26
-	VBROADCASTSS constants<>+672(SB), Z25
-	VBROADCASTSS constants<>+676(SB), Z24
-	VBROADCASTSS constants<>+680(SB), Z23
-	VBROADCASTSS constants<>+684(SB), Z22
+	VBROADCASTSS constants<>+684(SB), Z29
+	VBROADCASTSS constants<>+688(SB), Z28
+	VBROADCASTSS constants<>+692(SB), Z27
+	VBROADCASTSS constants<>+696(SB), Z26
+	VBROADCASTSS constants<>+700(SB), Z25
+	VBROADCASTSS constants<>+704(SB), Z24
+	VBROADCASTSS constants<>+708(SB), Z23
+	VBROADCASTSS constants<>+712(SB), Z22
 	VBROADCASTSS constants<>+4(SB), Z21
-	VBROADCASTSS constants<>+688(SB), Z20
-	VBROADCASTSS constants<>+692(SB), Z19
-	VBROADCASTSS constants<>+696(SB), Z18
-	VBROADCASTSS constants<>+700(SB), Z17
-	VBROADCASTSS constants<>+704(SB), Z16
-	VBROADCASTSS constants<>+708(SB), Z15
-	VBROADCASTSS constants<>+712(SB), Z14
-	VBROADCASTSS constants<>+716(SB), Z13
-	VBROADCASTSS constants<>+720(SB), Z12
-	VBROADCASTSS constants<>+724(SB), Z11
-	VBROADCASTSS constants<>+728(SB), Z10
-	VBROADCASTSS constants<>+732(SB), Z9
-	VBROADCASTSS constants<>+736(SB), Z8
+	VBROADCASTSS constants<>+716(SB), Z20
+	VBROADCASTSS constants<>+720(SB), Z19
+	VBROADCASTSS constants<>+724(SB), Z18
+	VBROADCASTSS constants<>+728(SB), Z17
+	VBROADCASTSS constants<>+732(SB), Z16
+	VBROADCASTSS constants<>+736(SB), Z15
+	VBROADCASTSS constants<>+740(SB), Z14
+	VBROADCASTSS constants<>+744(SB), Z13
+	VBROADCASTSS constants<>+748(SB), Z12
+	VBROADCASTSS constants<>+752(SB), Z11
+	VBROADCASTSS constants<>+756(SB), Z10
+	VBROADCASTSS constants<>+760(SB), Z9
+	VBROADCASTSS constants<>+764(SB), Z8
 	VBROADCASTSS constants<>+0(SB), Z7
 	PCALIGN      $0x20
 
@@ -7306,31 +7249,31 @@ tail:
 	VMOVUPS.Z        (SI)(AX*4), K7, Z0
 	VANDPS.BCST      constants<>+12(SB), Z0, Z1
 	VMULPS           Z1, Z1, Z2
-	VBROADCASTSS     constants<>+660(SB), Z3
-	VFMADD231PS.BCST constants<>+656(SB), Z2, Z3
-	VFMADD213PS.BCST constants<>+664(SB), Z2, Z3
-	VFMADD213PS.BCST constants<>+668(SB), Z2, Z3
-	VFMADD213PS.BCST constants<>+672(SB), Z2, Z3
-	VFMADD213PS.BCST constants<>+676(SB), Z2, Z3
-	VFMADD213PS.BCST constants<>+680(SB), Z2, Z3
+	VBROADCASTSS     constants<>+688(SB), Z3
+	VFMADD231PS.BCST constants<>+684(SB), Z2, Z3
+	VFMADD213PS.BCST constants<>+692(SB), Z2, Z3
+	VFMADD213PS.BCST constants<>+696(SB), Z2, Z3
+	VFMADD213PS.BCST constants<>+700(SB), Z2, Z3
+	VFMADD213PS.BCST constants<>+704(SB), Z2, Z3
+	VFMADD213PS.BCST constants<>+708(SB), Z2, Z3
 	VFMADD213PS      Z1, Z1, Z3
-	VBROADCASTSS     constants<>+652(SB), Z2
+	VBROADCASTSS     constants<>+680(SB), Z2
 	VMINPS           Z1, Z2, Z2
-	VSUBPS.BCST      constants<>+684(SB), Z2, Z2
+	VSUBPS.BCST      constants<>+712(SB), Z2, Z2
 	VCMPPS.BCST      $0x0e, constants<>+4(SB), Z1, K1
-	VBROADCASTSS     constants<>+692(SB), Z1
-	VFMADD231PS.BCST constants<>+688(SB), Z2, Z1
-	VFMADD213PS.BCST constants<>+696(SB), Z2, Z1
-	VFMADD213PS.BCST constants<>+700(SB), Z2, Z1
-	VFMADD213PS.BCST constants<>+704(SB), Z2, Z1
-	VFMADD213PS.BCST constants<>+708(SB), Z2, Z1
-	VFMADD213PS.BCST constants<>+712(SB), Z2, Z1
-	VFMADD213PS.BCST constants<>+716(SB), Z2, Z1
-	VFMADD213PS.BCST constants<>+720(SB), Z2, Z1
+	VBROADCASTSS     constants<>+720(SB), Z1
+	VFMADD231PS.BCST constants<>+716(SB), Z2, Z1
 	VFMADD213PS.BCST constants<>+724(SB), Z2, Z1
 	VFMADD213PS.BCST constants<>+728(SB), Z2, Z1
 	VFMADD213PS.BCST constants<>+732(SB), Z2, Z1
 	VFMADD213PS.BCST constants<>+736(SB), Z2, Z1
+	VFMADD213PS.BCST constants<>+740(SB), Z2, Z1
+	VFMADD213PS.BCST constants<>+744(SB), Z2, Z1
+	VFMADD213PS.BCST constants<>+748(SB), Z2, Z1
+	VFMADD213PS.BCST constants<>+752(SB), Z2, Z1
+	VFMADD213PS.BCST constants<>+756(SB), Z2, Z1
+	VFMADD213PS.BCST constants<>+760(SB), Z2, Z1
+	VFMADD213PS.BCST constants<>+764(SB), Z2, Z1
 	VBLENDMPS        Z1, Z3, K1, Z1
 	VPTERNLOGD.BCST  $0xd8, constants<>+0(SB), Z0, Z1
 	VMOVUPS          Z1, K7, (DI)(AX*4)
@@ -7350,19 +7293,19 @@ TEXT ·mishAVX512(SB), NOSPLIT, $0-24
 	CMPQ         AX, R8
 	JGT          tail
 	VBROADCASTSS constants<>+4(SB), Z31
-	VBROADCASTSS constants<>+740(SB), Z30
-	VBROADCASTSS constants<>+540(SB), Z29
-	VBROADCASTSS constants<>+548(SB), Z28
-	VBROADCASTSS constants<>+584(SB), Z27
-	VBROADCASTSS constants<>+100(SB), Z26
-	VBROADCASTSS constants<>+104(SB), Z25
-	VBROADCASTSS constants<>+108(SB), Z24
-	VBROADCASTSS constants<>+112(SB), Z23
-	VBROADCASTSS constants<>+116(SB), Z22
-	VBROADCASTSS constants<>+120(SB), Z21
-	VBROADCASTSS constants<>+124(SB), Z20
-	VBROADCASTSS constants<>+128(SB), Z19
-	VBROADCASTSS constants<>+132(SB), Z18
+	VBROADCASTSS constants<>+768(SB), Z30
+	VBROADCASTSS constants<>+568(SB), Z29
+	VBROADCASTSS constants<>+576(SB), Z28
+	VBROADCASTSS constants<>+612(SB), Z27
+	VBROADCASTSS constants<>+92(SB), Z26
+	VBROADCASTSS constants<>+132(SB), Z25
+	VBROADCASTSS constants<>+136(SB), Z24
+	VBROADCASTSS constants<>+140(SB), Z23
+	VBROADCASTSS constants<>+144(SB), Z22
+	VBROADCASTSS constants<>+148(SB), Z21
+	VBROADCASTSS constants<>+152(SB), Z20
+	VBROADCASTSS constants<>+156(SB), Z19
+	VBROADCASTSS constants<>+160(SB), Z18
 	VBROADCASTSS constants<>+0(SB), Z17
 	PCALIGN      $0x20
 
@@ -7434,30 +7377,30 @@ tail:
 	BZHIL             R8, R9, R9
 	KMOVW             R9, K7
 	VMOVUPS.Z         (SI)(AX*4), K7, Z0
-	VBROADCASTSS      constants<>+740(SB), Z1
+	VBROADCASTSS      constants<>+768(SB), Z1
 	VMINPS            Z0, Z1, Z2
-	VBROADCASTSS      constants<>+540(SB), Z3
+	VBROADCASTSS      constants<>+568(SB), Z3
 	VMAXPS            Z2, Z3, Z2
-	VBROADCASTSS      constants<>+584(SB), Z3
-	VFMADD231PS.BCST  constants<>+100(SB), Z2, Z3
-	VSUBPS.BCST       constants<>+584(SB), Z3, Z4
-	VBROADCASTSS      constants<>+104(SB), Z5
+	VBROADCASTSS      constants<>+612(SB), Z3
+	VFMADD231PS.BCST  constants<>+92(SB), Z2, Z3
+	VSUBPS.BCST       constants<>+612(SB), Z3, Z4
+	VBROADCASTSS      constants<>+132(SB), Z5
 	VFNMADD213PS      Z2, Z4, Z5
-	VFNMADD231PS.BCST constants<>+108(SB), Z4, Z5
+	VFNMADD231PS.BCST constants<>+136(SB), Z4, Z5
 	VMULPS            Z5, Z5, Z4
-	VBROADCASTSS      constants<>+116(SB), Z6
-	VFMADD231PS.BCST  constants<>+112(SB), Z5, Z6
-	VFMADD213PS.BCST  constants<>+120(SB), Z5, Z6
-	VFMADD213PS.BCST  constants<>+124(SB), Z5, Z6
-	VFMADD213PS.BCST  constants<>+128(SB), Z5, Z6
+	VBROADCASTSS      constants<>+144(SB), Z6
+	VFMADD231PS.BCST  constants<>+140(SB), Z5, Z6
+	VFMADD213PS.BCST  constants<>+148(SB), Z5, Z6
+	VFMADD213PS.BCST  constants<>+152(SB), Z5, Z6
+	VFMADD213PS.BCST  constants<>+156(SB), Z5, Z6
 	VFMADD231PS       Z6, Z4, Z5
 	VPSLLD            $0x17, Z3, Z3
 	VMULPS            Z5, Z3, Z4
 	VADDPS            Z4, Z3, Z5
 	VSUBPS            Z3, Z5, Z3
 	VSUBPS            Z3, Z4, Z3
-	VMULPS.BCST       constants<>+548(SB), Z5, Z4
-	VMULPS.BCST       constants<>+132(SB), Z4, Z6
+	VMULPS.BCST       constants<>+576(SB), Z5, Z4
+	VMULPS.BCST       constants<>+160(SB), Z4, Z6
 	VMULPS            Z6, Z5, Z7
 	VXORPS.BCST       constants<>+0(SB), Z7, Z8
 	VFMADD231PS       Z6, Z5, Z8
@@ -7470,7 +7413,7 @@ tail:
 	VADDPS            Z8, Z5, Z5
 	VFMADD231PS       Z4, Z3, Z3
 	VADDPS            Z3, Z5, Z3
-	VMULPS.BCST       constants<>+548(SB), Z6, Z4
+	VMULPS.BCST       constants<>+576(SB), Z6, Z4
 	VADDPS.BCST       constants<>+4(SB), Z4, Z5
 	VSUBPS            Z4, Z5, Z7
 	VSUBPS            Z7, Z5, Z8
@@ -7478,7 +7421,7 @@ tail:
 	VBROADCASTSS      constants<>+4(SB), Z8
 	VSUBPS            Z7, Z8, Z7
 	VADDPS            Z7, Z4, Z4
-	VFMADD231PS.BCST  constants<>+548(SB), Z3, Z4
+	VFMADD231PS.BCST  constants<>+576(SB), Z3, Z4
 	VDIVPS            Z5, Z8, Z7
 	VMULPS            Z7, Z6, Z8
 	VFNMADD231PS      Z5, Z8, Z6
@@ -7487,7 +7430,7 @@ tail:
 	VMULPS            Z7, Z3, Z3
 	VMULPS            Z3, Z2, Z3
 	VFMADD231PS       Z8, Z2, Z3
-	VMULPS.BCST       constants<>+548(SB), Z3, Z2
+	VMULPS.BCST       constants<>+576(SB), Z3, Z2
 	VCMPPS            $0x01, Z0, Z1, K1
 	VBLENDMPS         Z0, Z2, K1, Z0
 	VMOVUPS           Z0, K7, (DI)(AX*4)
@@ -7508,29 +7451,29 @@ TEXT ·softplusAVX512(SB), NOSPLIT, $0-24
 	JGT          tail
 	VBROADCASTSS constants<>+44(SB), Z31
 	VPXORD       Z30, Z30, Z30
-	VBROADCASTSS constants<>+584(SB), Z29
-	VBROADCASTSS constants<>+548(SB), Z28
+	VBROADCASTSS constants<>+612(SB), Z29
+	VBROADCASTSS constants<>+576(SB), Z28
 	VBROADCASTSS constants<>+0(SB), Z27
-	VBROADCASTSS constants<>+100(SB), Z26
-	VBROADCASTSS constants<>+104(SB), Z25
-	VBROADCASTSS constants<>+108(SB), Z24
-	VBROADCASTSS constants<>+112(SB), Z23
-	VBROADCASTSS constants<>+116(SB), Z22
-	VBROADCASTSS constants<>+120(SB), Z21
-	VBROADCASTSS constants<>+124(SB), Z20
-	VBROADCASTSS constants<>+128(SB), Z19
-	VBROADCASTSS constants<>+544(SB), Z18
-	VBROADCASTSS constants<>+328(SB), Z17
+	VBROADCASTSS constants<>+92(SB), Z26
+	VBROADCASTSS constants<>+132(SB), Z25
+	VBROADCASTSS constants<>+136(SB), Z24
+	VBROADCASTSS constants<>+140(SB), Z23
+	VBROADCASTSS constants<>+144(SB), Z22
+	VBROADCASTSS constants<>+148(SB), Z21
+	VBROADCASTSS constants<>+152(SB), Z20
+	VBROADCASTSS constants<>+156(SB), Z19
+	VBROADCASTSS constants<>+572(SB), Z18
+	VBROADCASTSS constants<>+356(SB), Z17
 	VBROADCASTSS constants<>+4(SB), Z16
-	VBROADCASTSS constants<>+744(SB), Z15
-	VBROADCASTSS constants<>+748(SB), Z14
-	VBROADCASTSS constants<>+752(SB), Z13
-	VBROADCASTSS constants<>+756(SB), Z12
-	VBROADCASTSS constants<>+760(SB), Z11
-	VBROADCASTSS constants<>+764(SB), Z10
-	VBROADCASTSS constants<>+768(SB), Z9
-	VBROADCASTSS constants<>+772(SB), Z8
-	VBROADCASTSS constants<>+776(SB), Z7
+	VBROADCASTSS constants<>+772(SB), Z15
+	VBROADCASTSS constants<>+776(SB), Z14
+	VBROADCASTSS constants<>+780(SB), Z13
+	VBROADCASTSS constants<>+784(SB), Z12
+	VBROADCASTSS constants<>+788(SB), Z11
+	VBROADCASTSS constants<>+792(SB), Z10
+	VBROADCASTSS constants<>+796(SB), Z9
+	VBROADCASTSS constants<>+800(SB), Z8
+	VBROADCASTSS constants<>+804(SB), Z7
 	PCALIGN      $0x20
 
 mainLoop:
@@ -7593,44 +7536,44 @@ tail:
 	VORPS.BCST        constants<>+0(SB), Z0, Z1
 	VBROADCASTSS      constants<>+44(SB), Z2
 	VMAXPS            Z1, Z2, Z1
-	VBROADCASTSS      constants<>+584(SB), Z2
-	VFMADD231PS.BCST  constants<>+100(SB), Z1, Z2
-	VSUBPS.BCST       constants<>+584(SB), Z2, Z3
-	VFNMADD231PS.BCST constants<>+104(SB), Z3, Z1
-	VFNMADD231PS.BCST constants<>+108(SB), Z3, Z1
+	VBROADCASTSS      constants<>+612(SB), Z2
+	VFMADD231PS.BCST  constants<>+92(SB), Z1, Z2
+	VSUBPS.BCST       constants<>+612(SB), Z2, Z3
+	VFNMADD231PS.BCST constants<>+132(SB), Z3, Z1
+	VFNMADD231PS.BCST constants<>+136(SB), Z3, Z1
 	VMULPS            Z1, Z1, Z3
-	VBROADCASTSS      constants<>+116(SB), Z4
-	VFMADD231PS.BCST  constants<>+112(SB), Z1, Z4
-	VFMADD213PS.BCST  constants<>+120(SB), Z1, Z4
-	VFMADD213PS.BCST  constants<>+124(SB), Z1, Z4
-	VFMADD213PS.BCST  constants<>+128(SB), Z1, Z4
+	VBROADCASTSS      constants<>+144(SB), Z4
+	VFMADD231PS.BCST  constants<>+140(SB), Z1, Z4
+	VFMADD213PS.BCST  constants<>+148(SB), Z1, Z4
+	VFMADD213PS.BCST  constants<>+152(SB), Z1, Z4
+	VFMADD213PS.BCST  constants<>+156(SB), Z1, Z4
 	VFMADD231PS       Z4, Z3, Z1
 	VPSLLD            $0x17, Z2, Z2
 	VMULPS            Z1, Z2, Z1
 	VADDPS            Z1, Z2, Z3
 	VSUBPS            Z2, Z3, Z2
 	VSUBPS            Z2, Z1, Z1
-	VMULPS.BCST       constants<>+548(SB), Z3, Z2
+	VMULPS.BCST       constants<>+576(SB), Z3, Z2
 	VPXORD            Z3, Z3, Z3
 	VMAXPS            Z0, Z3, Z0
-	VMINPS.BCST       constants<>+544(SB), Z0, Z3
+	VMINPS.BCST       constants<>+572(SB), Z0, Z3
 	VADDPS            Z3, Z2, Z4
 	VSUBPS            Z2, Z4, Z5
 	VSUBPS            Z5, Z3, Z3
-	VMULPS.BCST       constants<>+548(SB), Z1, Z1
+	VMULPS.BCST       constants<>+576(SB), Z1, Z1
 	VBROADCASTSS      constants<>+4(SB), Z5
-	VFMADD231PS.BCST  constants<>+328(SB), Z2, Z5
+	VFMADD231PS.BCST  constants<>+356(SB), Z2, Z5
 	VFMADD231PS       Z5, Z1, Z3
 	VMULPS            Z2, Z2, Z1
-	VBROADCASTSS      constants<>+748(SB), Z5
-	VFMADD231PS.BCST  constants<>+744(SB), Z2, Z5
-	VFMADD213PS.BCST  constants<>+752(SB), Z2, Z5
-	VFMADD213PS.BCST  constants<>+756(SB), Z2, Z5
-	VFMADD213PS.BCST  constants<>+760(SB), Z2, Z5
-	VFMADD213PS.BCST  constants<>+764(SB), Z2, Z5
-	VFMADD213PS.BCST  constants<>+768(SB), Z2, Z5
-	VFMADD213PS.BCST  constants<>+772(SB), Z2, Z5
-	VFMADD213PS.BCST  constants<>+776(SB), Z2, Z5
+	VBROADCASTSS      constants<>+776(SB), Z5
+	VFMADD231PS.BCST  constants<>+772(SB), Z2, Z5
+	VFMADD213PS.BCST  constants<>+780(SB), Z2, Z5
+	VFMADD213PS.BCST  constants<>+784(SB), Z2, Z5
+	VFMADD213PS.BCST  constants<>+788(SB), Z2, Z5
+	VFMADD213PS.BCST  constants<>+792(SB), Z2, Z5
+	VFMADD213PS.BCST  constants<>+796(SB), Z2, Z5
+	VFMADD213PS.BCST  constants<>+800(SB), Z2, Z5
+	VFMADD213PS.BCST  constants<>+804(SB), Z2, Z5
 	VFMADD231PS       Z5, Z1, Z3
 	VADDPS            Z4, Z3, Z1
 	VMAXPS            Z0, Z1, Z0
@@ -7652,17 +7595,17 @@ TEXT ·eluAVX512(SB), NOSPLIT, $0-32
 	LEAQ         -32(CX), R8
 	CMPQ         AX, R8
 	JGT          single
-	VBROADCASTSS constants<>+92(SB), Z30
+	VBROADCASTSS constants<>+124(SB), Z30
 	VBROADCASTSS constants<>+48(SB), Z29
 	VPXORD       Z28, Z28, Z28
-	VBROADCASTSS constants<>+100(SB), Z27
-	VBROADCASTSS constants<>+104(SB), Z26
-	VBROADCASTSS constants<>+108(SB), Z25
-	VBROADCASTSS constants<>+112(SB), Z24
-	VBROADCASTSS constants<>+116(SB), Z23
-	VBROADCASTSS constants<>+120(SB), Z22
-	VBROADCASTSS constants<>+124(SB), Z21
-	VBROADCASTSS constants<>+128(SB), Z20
+	VBROADCASTSS constants<>+92(SB), Z27
+	VBROADCASTSS constants<>+132(SB), Z26
+	VBROADCASTSS constants<>+136(SB), Z25
+	VBROADCASTSS constants<>+140(SB), Z24
+	VBROADCASTSS constants<>+144(SB), Z23
+	VBROADCASTSS constants<>+148(SB), Z22
+	VBROADCASTSS constants<>+152(SB), Z21
+	VBROADCASTSS constants<>+156(SB), Z20
 	VBROADCASTSS constants<>+4(SB), Z19
 	PCALIGN      $0x20
 
@@ -7722,19 +7665,19 @@ single:
 singleLoop:
 	VMOVUPS           (SI)(AX*4), Z0
 	VCMPPS.BCST       $0x0e, constants<>+8(SB), Z0, K1
-	VBROADCASTSS      constants<>+92(SB), Z1
+	VBROADCASTSS      constants<>+124(SB), Z1
 	VMAXPS            Z0, Z1, Z1
 	VBROADCASTSS      constants<>+48(SB), Z2
-	VFMADD231PS.BCST  constants<>+100(SB), Z1, Z2
+	VFMADD231PS.BCST  constants<>+92(SB), Z1, Z2
 	VSUBPS.BCST       constants<>+48(SB), Z2, Z3
-	VFNMADD231PS.BCST constants<>+104(SB), Z3, Z1
-	VFNMADD231PS.BCST constants<>+108(SB), Z3, Z1
+	VFNMADD231PS.BCST constants<>+132(SB), Z3, Z1
+	VFNMADD231PS.BCST constants<>+136(SB), Z3, Z1
 	VMULPS            Z1, Z1, Z3
-	VBROADCASTSS      constants<>+116(SB), Z4
-	VFMADD231PS.BCST  constants<>+112(SB), Z1, Z4
-	VFMADD213PS.BCST  constants<>+120(SB), Z1, Z4
-	VFMADD213PS.BCST  constants<>+124(SB), Z1, Z4
-	VFMADD213PS.BCST  constants<>+128(SB), Z1, Z4
+	VBROADCASTSS      constants<>+144(SB), Z4
+	VFMADD231PS.BCST  constants<>+140(SB), Z1, Z4
+	VFMADD213PS.BCST  constants<>+148(SB), Z1, Z4
+	VFMADD213PS.BCST  constants<>+152(SB), Z1, Z4
+	VFMADD213PS.BCST  constants<>+156(SB), Z1, Z4
 	VFMADD231PS       Z4, Z3, Z1
 	VPSLLD            $0x17, Z2, Z2
 	VSUBPS.BCST       constants<>+4(SB), Z2, Z3
@@ -7755,19 +7698,19 @@ tail:
 	KMOVW             R9, K7
 	VMOVUPS.Z         (SI)(AX*4), K7, Z0
 	VCMPPS.BCST       $0x0e, constants<>+8(SB), Z0, K1
-	VBROADCASTSS      constants<>+92(SB), Z1
+	VBROADCASTSS      constants<>+124(SB), Z1
 	VMAXPS            Z0, Z1, Z1
 	VBROADCASTSS      constants<>+48(SB), Z2
-	VFMADD231PS.BCST  constants<>+100(SB), Z1, Z2
+	VFMADD231PS.BCST  constants<>+92(SB), Z1, Z2
 	VSUBPS.BCST       constants<>+48(SB), Z2, Z3
-	VFNMADD231PS.BCST constants<>+104(SB), Z3, Z1
-	VFNMADD231PS.BCST constants<>+108(SB), Z3, Z1
+	VFNMADD231PS.BCST constants<>+132(SB), Z3, Z1
+	VFNMADD231PS.BCST constants<>+136(SB), Z3, Z1
 	VMULPS            Z1, Z1, Z3
-	VBROADCASTSS      constants<>+116(SB), Z4
-	VFMADD231PS.BCST  constants<>+112(SB), Z1, Z4
-	VFMADD213PS.BCST  constants<>+120(SB), Z1, Z4
-	VFMADD213PS.BCST  constants<>+124(SB), Z1, Z4
-	VFMADD213PS.BCST  constants<>+128(SB), Z1, Z4
+	VBROADCASTSS      constants<>+144(SB), Z4
+	VFMADD231PS.BCST  constants<>+140(SB), Z1, Z4
+	VFMADD213PS.BCST  constants<>+148(SB), Z1, Z4
+	VFMADD213PS.BCST  constants<>+152(SB), Z1, Z4
+	VFMADD213PS.BCST  constants<>+156(SB), Z1, Z4
 	VFMADD231PS       Z4, Z3, Z1
 	VPSLLD            $0x17, Z2, Z2
 	VSUBPS.BCST       constants<>+4(SB), Z2, Z3
@@ -7790,20 +7733,20 @@ TEXT ·seluAVX512(SB), NOSPLIT, $0-24
 	LEAQ         -32(CX), R8
 	CMPQ         AX, R8
 	JGT          single
-	VBROADCASTSS constants<>+92(SB), Z31
+	VBROADCASTSS constants<>+124(SB), Z31
 	VBROADCASTSS constants<>+48(SB), Z30
-	VBROADCASTSS constants<>+100(SB), Z29
-	VBROADCASTSS constants<>+104(SB), Z28
-	VBROADCASTSS constants<>+108(SB), Z27
-	VBROADCASTSS constants<>+112(SB), Z26
-	VBROADCASTSS constants<>+116(SB), Z25
-	VBROADCASTSS constants<>+120(SB), Z24
-	VBROADCASTSS constants<>+124(SB), Z23
-	VBROADCASTSS constants<>+128(SB), Z22
+	VBROADCASTSS constants<>+92(SB), Z29
+	VBROADCASTSS constants<>+132(SB), Z28
+	VBROADCASTSS constants<>+136(SB), Z27
+	VBROADCASTSS constants<>+140(SB), Z26
+	VBROADCASTSS constants<>+144(SB), Z25
+	VBROADCASTSS constants<>+148(SB), Z24
+	VBROADCASTSS constants<>+152(SB), Z23
+	VBROADCASTSS constants<>+156(SB), Z22
 	VBROADCASTSS constants<>+4(SB), Z21
-	VBROADCASTSS constants<>+780(SB), Z20
+	VBROADCASTSS constants<>+808(SB), Z20
 	VPXORD       Z19, Z19, Z19
-	VBROADCASTSS constants<>+784(SB), Z18
+	VBROADCASTSS constants<>+812(SB), Z18
 	PCALIGN      $0x20
 
 mainLoop:
@@ -7863,26 +7806,26 @@ single:
 
 singleLoop:
 	VMOVUPS           (SI)(AX*4), Z0
-	VBROADCASTSS      constants<>+92(SB), Z1
+	VBROADCASTSS      constants<>+124(SB), Z1
 	VMAXPS            Z0, Z1, Z1
 	VBROADCASTSS      constants<>+48(SB), Z2
-	VFMADD231PS.BCST  constants<>+100(SB), Z1, Z2
+	VFMADD231PS.BCST  constants<>+92(SB), Z1, Z2
 	VSUBPS.BCST       constants<>+48(SB), Z2, Z3
-	VFNMADD231PS.BCST constants<>+104(SB), Z3, Z1
-	VFNMADD231PS.BCST constants<>+108(SB), Z3, Z1
+	VFNMADD231PS.BCST constants<>+132(SB), Z3, Z1
+	VFNMADD231PS.BCST constants<>+136(SB), Z3, Z1
 	VMULPS            Z1, Z1, Z3
-	VBROADCASTSS      constants<>+116(SB), Z4
-	VFMADD231PS.BCST  constants<>+112(SB), Z1, Z4
-	VFMADD213PS.BCST  constants<>+120(SB), Z1, Z4
-	VFMADD213PS.BCST  constants<>+124(SB), Z1, Z4
-	VFMADD213PS.BCST  constants<>+128(SB), Z1, Z4
+	VBROADCASTSS      constants<>+144(SB), Z4
+	VFMADD231PS.BCST  constants<>+140(SB), Z1, Z4
+	VFMADD213PS.BCST  constants<>+148(SB), Z1, Z4
+	VFMADD213PS.BCST  constants<>+152(SB), Z1, Z4
+	VFMADD213PS.BCST  constants<>+156(SB), Z1, Z4
 	VFMADD231PS       Z4, Z3, Z1
 	VPSLLD            $0x17, Z2, Z2
 	VSUBPS.BCST       constants<>+4(SB), Z2, Z3
 	VFMADD231PS       Z1, Z2, Z3
-	VMULPS.BCST       constants<>+780(SB), Z3, Z1
+	VMULPS.BCST       constants<>+808(SB), Z3, Z1
 	VCMPPS.BCST       $0x0e, constants<>+8(SB), Z0, K1
-	VMULPS.BCST       constants<>+784(SB), Z0, Z0
+	VMULPS.BCST       constants<>+812(SB), Z0, Z0
 	VBLENDMPS         Z0, Z1, K1, Z0
 	VMOVUPS           Z0, (DI)(AX*4)
 	ADDQ              $0x10, AX
@@ -7897,26 +7840,26 @@ tail:
 	BZHIL             R8, R9, R9
 	KMOVW             R9, K7
 	VMOVUPS.Z         (SI)(AX*4), K7, Z0
-	VBROADCASTSS      constants<>+92(SB), Z1
+	VBROADCASTSS      constants<>+124(SB), Z1
 	VMAXPS            Z0, Z1, Z1
 	VBROADCASTSS      constants<>+48(SB), Z2
-	VFMADD231PS.BCST  constants<>+100(SB), Z1, Z2
+	VFMADD231PS.BCST  constants<>+92(SB), Z1, Z2
 	VSUBPS.BCST       constants<>+48(SB), Z2, Z3
-	VFNMADD231PS.BCST constants<>+104(SB), Z3, Z1
-	VFNMADD231PS.BCST constants<>+108(SB), Z3, Z1
+	VFNMADD231PS.BCST constants<>+132(SB), Z3, Z1
+	VFNMADD231PS.BCST constants<>+136(SB), Z3, Z1
 	VMULPS            Z1, Z1, Z3
-	VBROADCASTSS      constants<>+116(SB), Z4
-	VFMADD231PS.BCST  constants<>+112(SB), Z1, Z4
-	VFMADD213PS.BCST  constants<>+120(SB), Z1, Z4
-	VFMADD213PS.BCST  constants<>+124(SB), Z1, Z4
-	VFMADD213PS.BCST  constants<>+128(SB), Z1, Z4
+	VBROADCASTSS      constants<>+144(SB), Z4
+	VFMADD231PS.BCST  constants<>+140(SB), Z1, Z4
+	VFMADD213PS.BCST  constants<>+148(SB), Z1, Z4
+	VFMADD213PS.BCST  constants<>+152(SB), Z1, Z4
+	VFMADD213PS.BCST  constants<>+156(SB), Z1, Z4
 	VFMADD231PS       Z4, Z3, Z1
 	VPSLLD            $0x17, Z2, Z2
 	VSUBPS.BCST       constants<>+4(SB), Z2, Z3
 	VFMADD231PS       Z1, Z2, Z3
-	VMULPS.BCST       constants<>+780(SB), Z3, Z1
+	VMULPS.BCST       constants<>+808(SB), Z3, Z1
 	VCMPPS.BCST       $0x0e, constants<>+8(SB), Z0, K1
-	VMULPS.BCST       constants<>+784(SB), Z0, Z0
+	VMULPS.BCST       constants<>+812(SB), Z0, Z0
 	VBLENDMPS         Z0, Z1, K1, Z0
 	VMOVUPS           Z0, K7, (DI)(AX*4)
 
@@ -7936,27 +7879,27 @@ TEXT ·powAVX512(SB), NOSPLIT, $0-40
 	CMPQ         AX, R8
 	JGT          tail
 	VBROADCASTSS constants<>+4(SB), Z31
-	VBROADCASTSS constants<>+788(SB), Z30
-	VBROADCASTSS constants<>+792(SB), Z29
+	VBROADCASTSS constants<>+816(SB), Z30
+	VBROADCASTSS constants<>+820(SB), Z29
 	VBROADCASTSS constants<>+0(SB), Z28
 	VPXORD       Z27, Z27, Z27
-	VBROADCASTSS constants<>+796(SB), Z26
-	VBROADCASTSS constants<>+472(SB), Z25
-	VBROADCASTSS constants<>+800(SB), Z24
-	VBROADCASTSS constants<>+140(SB), Z23
-	VBROADCASTSS constants<>+144(SB), Z22
+	VBROADCASTSS constants<>+824(SB), Z26
+	VBROADCASTSS constants<>+500(SB), Z25
+	VBROADCASTSS constants<>+828(SB), Z24
+	VBROADCASTSS constants<>+168(SB), Z23
+	VBROADCASTSS constants<>+172(SB), Z22
 	VBROADCASTSS constants<>+12(SB), Z21
-	VBROADCASTSS constants<>+804(SB), Z20
-	VBROADCASTSS constants<>+148(SB), Z19
-	VBROADCASTSS constants<>+808(SB), Z18
-	VBROADCASTSS constants<>+812(SB), Z17
-	VBROADCASTSS constants<>+816(SB), Z16
-	VBROADCASTSS constants<>+820(SB), Z15
-	VBROADCASTSS constants<>+824(SB), Z14
-	VBROADCASTSS constants<>+828(SB), Z13
-	VBROADCASTSS constants<>+832(SB), Z12
-	VBROADCASTSS constants<>+836(SB), Z11
-	VBROADCASTSS constants<>+840(SB), Z10
+	VBROADCASTSS constants<>+832(SB), Z20
+	VBROADCASTSS constants<>+176(SB), Z19
+	VBROADCASTSS constants<>+836(SB), Z18
+	VBROADCASTSS constants<>+840(SB), Z17
+	VBROADCASTSS constants<>+844(SB), Z16
+	VBROADCASTSS constants<>+848(SB), Z15
+	VBROADCASTSS constants<>+852(SB), Z14
+	VBROADCASTSS constants<>+856(SB), Z13
+	VBROADCASTSS constants<>+860(SB), Z12
+	VBROADCASTSS constants<>+864(SB), Z11
+	VBROADCASTSS constants<>+868(SB), Z10
 	PCALIGN      $0x20
 
 mainLoop:
@@ -8038,8 +7981,8 @@ mainLoop:
 	VFMADD213PS      Z12, Z0, Z3
 	VFMADD213PS      Z11, Z0, Z3
 	VFMADD213PS      Z10, Z0, Z3
-	VFMADD213PS.BCST constants<>+844(SB), Z0, Z3
-	VMULPS.BCST      constants<>+848(SB), Z0, Z0
+	VFMADD213PS.BCST constants<>+872(SB), Z0, Z3
+	VMULPS.BCST      constants<>+96(SB), Z0, Z0
 	VFMADD231PS      Z3, Z2, Z0
 	VPSRLD           $0x01, Z1, Z2
 	VPSLLD           $0x17, Z2, Z3
@@ -8066,17 +8009,17 @@ tail:
 	VMOVUPS.Z        (DX)(AX*4), K7, Z1
 	VCMPPS.BCST      $0x0e, constants<>+8(SB), Z1, K2
 	KANDW            K2, K1, K1
-	VPADDD.BCST      constants<>+140(SB), Z0, Z2
-	VPCMPD.BCST      $0x06, constants<>+144(SB), Z2, K2
+	VPADDD.BCST      constants<>+168(SB), Z0, Z2
+	VPCMPD.BCST      $0x06, constants<>+172(SB), Z2, K2
 	KNOTW            K1, K3
 	KANDW            K3, K2, K2
 	VANDPS.BCST      constants<>+12(SB), Z1, Z2
-	VPCMPD.BCST      $0x06, constants<>+804(SB), Z2, K3
+	VPCMPD.BCST      $0x06, constants<>+832(SB), Z2, K3
 	KORW             K3, K2, K2
 	KANDW            K7, K2, K2
 	KORTESTW         K2, K2
 	JNE              tailStop
-	VPSUBD.BCST      constants<>+148(SB), Z0, Z2
+	VPSUBD.BCST      constants<>+176(SB), Z0, Z2
 	VPSRAD           $0x17, Z2, Z2
 	VPSLLD           $0x17, Z2, Z3
 	VPSUBD           Z3, Z0, Z0
@@ -8095,16 +8038,16 @@ tail:
 	VFMADD231PS      Z6, Z6, Z4
 	VADDPS           Z6, Z6, Z5
 	VFMADD231PS      Z0, Z5, Z4
-	VMULPS.BCST      constants<>+796(SB), Z3, Z5
+	VMULPS.BCST      constants<>+824(SB), Z3, Z5
 	VXORPS.BCST      constants<>+0(SB), Z5, Z7
-	VFMADD231PS.BCST constants<>+796(SB), Z3, Z7
+	VFMADD231PS.BCST constants<>+824(SB), Z3, Z7
 	VMULPS           Z3, Z3, Z8
-	VBROADCASTSS     constants<>+812(SB), Z9
-	VFMADD231PS.BCST constants<>+808(SB), Z3, Z9
-	VFMADD213PS.BCST constants<>+816(SB), Z3, Z9
+	VBROADCASTSS     constants<>+840(SB), Z9
+	VFMADD231PS.BCST constants<>+836(SB), Z3, Z9
+	VFMADD213PS.BCST constants<>+844(SB), Z3, Z9
 	VMULPS           Z9, Z8, Z8
-	VFMADD231PS.BCST constants<>+796(SB), Z4, Z7
-	VFMADD231PS.BCST constants<>+820(SB), Z3, Z7
+	VFMADD231PS.BCST constants<>+824(SB), Z4, Z7
+	VFMADD231PS.BCST constants<>+848(SB), Z3, Z7
 	VADDPS           Z8, Z7, Z3
 	VMULPS           Z5, Z6, Z4
 	VXORPS.BCST      constants<>+0(SB), Z4, Z7
@@ -8116,11 +8059,11 @@ tail:
 	VSUBPS           Z5, Z4, Z4
 	VADDPS           Z7, Z0, Z0
 	VADDPS           Z0, Z4, Z0
-	VMULPS.BCST      constants<>+472(SB), Z3, Z4
+	VMULPS.BCST      constants<>+500(SB), Z3, Z4
 	VXORPS.BCST      constants<>+0(SB), Z4, Z5
-	VFMADD231PS.BCST constants<>+472(SB), Z3, Z5
-	VFMADD231PS.BCST constants<>+824(SB), Z3, Z5
-	VFMADD231PS.BCST constants<>+472(SB), Z0, Z5
+	VFMADD231PS.BCST constants<>+500(SB), Z3, Z5
+	VFMADD231PS.BCST constants<>+852(SB), Z3, Z5
+	VFMADD231PS.BCST constants<>+500(SB), Z0, Z5
 	VCVTDQ2PS        Z2, Z0
 	VADDPS           Z4, Z0, Z2
 	VSUBPS           Z0, Z2, Z0
@@ -8130,21 +8073,21 @@ tail:
 	VXORPS.BCST      constants<>+0(SB), Z3, Z4
 	VFMADD231PS      Z2, Z1, Z4
 	VFMADD231PS      Z0, Z1, Z4
-	VBROADCASTSS     constants<>+788(SB), Z0
+	VBROADCASTSS     constants<>+816(SB), Z0
 	VMINPS           Z3, Z0, Z0
-	VBROADCASTSS     constants<>+792(SB), Z1
+	VBROADCASTSS     constants<>+820(SB), Z1
 	VMAXPS           Z0, Z1, Z0
-	VADDPS.BCST      constants<>+800(SB), Z0, Z1
-	VSUBPS.BCST      constants<>+800(SB), Z1, Z2
+	VADDPS.BCST      constants<>+828(SB), Z0, Z1
+	VSUBPS.BCST      constants<>+828(SB), Z1, Z2
 	VSUBPS           Z2, Z0, Z0
 	VADDPS           Z4, Z0, Z0
 	VMULPS           Z0, Z0, Z2
-	VBROADCASTSS     constants<>+832(SB), Z3
-	VFMADD231PS.BCST constants<>+828(SB), Z0, Z3
-	VFMADD213PS.BCST constants<>+836(SB), Z0, Z3
-	VFMADD213PS.BCST constants<>+840(SB), Z0, Z3
-	VFMADD213PS.BCST constants<>+844(SB), Z0, Z3
-	VMULPS.BCST      constants<>+848(SB), Z0, Z0
+	VBROADCASTSS     constants<>+860(SB), Z3
+	VFMADD231PS.BCST constants<>+856(SB), Z0, Z3
+	VFMADD213PS.BCST constants<>+864(SB), Z0, Z3
+	VFMADD213PS.BCST constants<>+868(SB), Z0, Z3
+	VFMADD213PS.BCST constants<>+872(SB), Z0, Z3
+	VMULPS.BCST      constants<>+96(SB), Z0, Z0
 	VFMADD231PS      Z3, Z2, Z0
 	VPSRLD           $0x01, Z1, Z2
 	VPSLLD           $0x17, Z2, Z3
@@ -8179,32 +8122,32 @@ TEXT ·powScalarAVX512(SB), NOSPLIT, $0-40
 	VPBROADCASTD R9, Z31
 	VCMPPS.BCST  $0x0e, constants<>+8(SB), Z31, K6
 	VANDPS.BCST  constants<>+12(SB), Z31, Z0
-	VPCMPD.BCST  $0x06, constants<>+804(SB), Z0, K5
+	VPCMPD.BCST  $0x06, constants<>+832(SB), Z0, K5
 	LEAQ         -16(CX), R8
 	CMPQ         AX, R8
 	JGT          tail
 	VBROADCASTSS constants<>+4(SB), Z30
-	VBROADCASTSS constants<>+788(SB), Z29
-	VBROADCASTSS constants<>+792(SB), Z28
+	VBROADCASTSS constants<>+816(SB), Z29
+	VBROADCASTSS constants<>+820(SB), Z28
 	VBROADCASTSS constants<>+0(SB), Z27
-	VBROADCASTSS constants<>+796(SB), Z26
-	VBROADCASTSS constants<>+472(SB), Z25
+	VBROADCASTSS constants<>+824(SB), Z26
+	VBROADCASTSS constants<>+500(SB), Z25
 	VPXORD       Z24, Z24, Z24
-	VBROADCASTSS constants<>+800(SB), Z23
-	VBROADCASTSS constants<>+140(SB), Z22
-	VBROADCASTSS constants<>+144(SB), Z21
-	VBROADCASTSS constants<>+148(SB), Z20
-	VBROADCASTSS constants<>+808(SB), Z19
-	VBROADCASTSS constants<>+812(SB), Z18
-	VBROADCASTSS constants<>+816(SB), Z17
-	VBROADCASTSS constants<>+820(SB), Z16
-	VBROADCASTSS constants<>+824(SB), Z15
-	VBROADCASTSS constants<>+828(SB), Z14
-	VBROADCASTSS constants<>+832(SB), Z13
-	VBROADCASTSS constants<>+836(SB), Z12
-	VBROADCASTSS constants<>+840(SB), Z11
-	VBROADCASTSS constants<>+844(SB), Z10
-	VBROADCASTSS constants<>+848(SB), Z9
+	VBROADCASTSS constants<>+828(SB), Z23
+	VBROADCASTSS constants<>+168(SB), Z22
+	VBROADCASTSS constants<>+172(SB), Z21
+	VBROADCASTSS constants<>+176(SB), Z20
+	VBROADCASTSS constants<>+836(SB), Z19
+	VBROADCASTSS constants<>+840(SB), Z18
+	VBROADCASTSS constants<>+844(SB), Z17
+	VBROADCASTSS constants<>+848(SB), Z16
+	VBROADCASTSS constants<>+852(SB), Z15
+	VBROADCASTSS constants<>+856(SB), Z14
+	VBROADCASTSS constants<>+860(SB), Z13
+	VBROADCASTSS constants<>+864(SB), Z12
+	VBROADCASTSS constants<>+868(SB), Z11
+	VBROADCASTSS constants<>+872(SB), Z10
+	VBROADCASTSS constants<>+96(SB), Z9
 	PCALIGN      $0x20
 
 mainLoop:
@@ -8308,15 +8251,15 @@ tail:
 	VMOVUPS.Z        (SI)(AX*4), K7, Z0
 	VPCMPD.BCST      $0x00, constants<>+8(SB), Z0, K1
 	KANDW            K6, K1, K1
-	VPADDD.BCST      constants<>+140(SB), Z0, Z1
-	VPCMPD.BCST      $0x06, constants<>+144(SB), Z1, K2
+	VPADDD.BCST      constants<>+168(SB), Z0, Z1
+	VPCMPD.BCST      $0x06, constants<>+172(SB), Z1, K2
 	KNOTW            K1, K3
 	KANDW            K3, K2, K2
 	KORW             K5, K2, K2
 	KANDW            K7, K2, K2
 	KORTESTW         K2, K2
 	JNE              tailStop
-	VPSUBD.BCST      constants<>+148(SB), Z0, Z1
+	VPSUBD.BCST      constants<>+176(SB), Z0, Z1
 	VPSRAD           $0x17, Z1, Z1
 	VPSLLD           $0x17, Z1, Z2
 	VPSUBD           Z2, Z0, Z0
@@ -8335,16 +8278,16 @@ tail:
 	VFMADD231PS      Z5, Z5, Z3
 	VADDPS           Z5, Z5, Z4
 	VFMADD231PS      Z0, Z4, Z3
-	VMULPS.BCST      constants<>+796(SB), Z2, Z4
+	VMULPS.BCST      constants<>+824(SB), Z2, Z4
 	VXORPS.BCST      constants<>+0(SB), Z4, Z6
-	VFMADD231PS.BCST constants<>+796(SB), Z2, Z6
+	VFMADD231PS.BCST constants<>+824(SB), Z2, Z6
 	VMULPS           Z2, Z2, Z7
-	VBROADCASTSS     constants<>+812(SB), Z8
-	VFMADD231PS.BCST constants<>+808(SB), Z2, Z8
-	VFMADD213PS.BCST constants<>+816(SB), Z2, Z8
+	VBROADCASTSS     constants<>+840(SB), Z8
+	VFMADD231PS.BCST constants<>+836(SB), Z2, Z8
+	VFMADD213PS.BCST constants<>+844(SB), Z2, Z8
 	VMULPS           Z8, Z7, Z7
-	VFMADD231PS.BCST constants<>+796(SB), Z3, Z6
-	VFMADD231PS.BCST constants<>+820(SB), Z2, Z6
+	VFMADD231PS.BCST constants<>+824(SB), Z3, Z6
+	VFMADD231PS.BCST constants<>+848(SB), Z2, Z6
 	VADDPS           Z7, Z6, Z2
 	VMULPS           Z4, Z5, Z3
 	VXORPS.BCST      constants<>+0(SB), Z3, Z6
@@ -8356,11 +8299,11 @@ tail:
 	VSUBPS           Z4, Z3, Z3
 	VADDPS           Z6, Z0, Z0
 	VADDPS           Z0, Z3, Z0
-	VMULPS.BCST      constants<>+472(SB), Z2, Z3
+	VMULPS.BCST      constants<>+500(SB), Z2, Z3
 	VXORPS.BCST      constants<>+0(SB), Z3, Z4
-	VFMADD231PS.BCST constants<>+472(SB), Z2, Z4
-	VFMADD231PS.BCST constants<>+824(SB), Z2, Z4
-	VFMADD231PS.BCST constants<>+472(SB), Z0, Z4
+	VFMADD231PS.BCST constants<>+500(SB), Z2, Z4
+	VFMADD231PS.BCST constants<>+852(SB), Z2, Z4
+	VFMADD231PS.BCST constants<>+500(SB), Z0, Z4
 	VCVTDQ2PS        Z1, Z0
 	VADDPS           Z3, Z0, Z1
 	VSUBPS           Z0, Z1, Z0
@@ -8370,21 +8313,21 @@ tail:
 	VXORPS.BCST      constants<>+0(SB), Z2, Z3
 	VFMADD231PS      Z1, Z31, Z3
 	VFMADD231PS      Z0, Z31, Z3
-	VBROADCASTSS     constants<>+788(SB), Z0
+	VBROADCASTSS     constants<>+816(SB), Z0
 	VMINPS           Z2, Z0, Z0
-	VBROADCASTSS     constants<>+792(SB), Z1
+	VBROADCASTSS     constants<>+820(SB), Z1
 	VMAXPS           Z0, Z1, Z0
-	VADDPS.BCST      constants<>+800(SB), Z0, Z1
-	VSUBPS.BCST      constants<>+800(SB), Z1, Z2
+	VADDPS.BCST      constants<>+828(SB), Z0, Z1
+	VSUBPS.BCST      constants<>+828(SB), Z1, Z2
 	VSUBPS           Z2, Z0, Z0
 	VADDPS           Z3, Z0, Z0
 	VMULPS           Z0, Z0, Z2
-	VBROADCASTSS     constants<>+832(SB), Z3
-	VFMADD231PS.BCST constants<>+828(SB), Z0, Z3
-	VFMADD213PS.BCST constants<>+836(SB), Z0, Z3
-	VFMADD213PS.BCST constants<>+840(SB), Z0, Z3
-	VFMADD213PS.BCST constants<>+844(SB), Z0, Z3
-	VMULPS.BCST      constants<>+848(SB), Z0, Z0
+	VBROADCASTSS     constants<>+860(SB), Z3
+	VFMADD231PS.BCST constants<>+856(SB), Z0, Z3
+	VFMADD213PS.BCST constants<>+864(SB), Z0, Z3
+	VFMADD213PS.BCST constants<>+868(SB), Z0, Z3
+	VFMADD213PS.BCST constants<>+872(SB), Z0, Z3
+	VMULPS.BCST      constants<>+96(SB), Z0, Z0
 	VFMADD231PS      Z3, Z2, Z0
 	VPSRLD           $0x01, Z1, Z2
 	VPSLLD           $0x17, Z2, Z3
@@ -8419,13 +8362,13 @@ TEXT ·fastExpAVX512(SB), NOSPLIT, $0-24
 	CMPQ         AX, R8
 	JGT          single
 	VBROADCASTSS constants<>+48(SB), Z31
-	VBROADCASTSS constants<>+852(SB), Z30
-	VBROADCASTSS constants<>+856(SB), Z29
-	VBROADCASTSS constants<>+100(SB), Z28
-	VBROADCASTSS constants<>+860(SB), Z27
-	VBROADCASTSS constants<>+864(SB), Z26
-	VBROADCASTSS constants<>+868(SB), Z25
-	VBROADCASTSS constants<>+872(SB), Z24
+	VBROADCASTSS constants<>+876(SB), Z30
+	VBROADCASTSS constants<>+88(SB), Z29
+	VBROADCASTSS constants<>+92(SB), Z28
+	VBROADCASTSS constants<>+880(SB), Z27
+	VBROADCASTSS constants<>+884(SB), Z26
+	VBROADCASTSS constants<>+888(SB), Z25
+	VBROADCASTSS constants<>+892(SB), Z24
 	PCALIGN      $0x20
 
 mainLoop:
@@ -8469,19 +8412,19 @@ single:
 
 singleLoop:
 	VMOVUPS          (SI)(AX*4), Z0
-	VBROADCASTSS     constants<>+852(SB), Z1
+	VBROADCASTSS     constants<>+876(SB), Z1
 	VMINPS           Z0, Z1, Z0
-	VBROADCASTSS     constants<>+856(SB), Z1
+	VBROADCASTSS     constants<>+88(SB), Z1
 	VMAXPS           Z0, Z1, Z0
 	VBROADCASTSS     constants<>+48(SB), Z1
-	VFMADD231PS.BCST constants<>+100(SB), Z0, Z1
+	VFMADD231PS.BCST constants<>+92(SB), Z0, Z1
 	VBROADCASTSS     constants<>+48(SB), Z2
 	VSUBPS           Z1, Z2, Z2
-	VFMADD231PS.BCST constants<>+100(SB), Z0, Z2
-	VBROADCASTSS     constants<>+864(SB), Z0
-	VFMADD231PS.BCST constants<>+860(SB), Z2, Z0
-	VFMADD213PS.BCST constants<>+868(SB), Z2, Z0
-	VFMADD213PS.BCST constants<>+872(SB), Z2, Z0
+	VFMADD231PS.BCST constants<>+92(SB), Z0, Z2
+	VBROADCASTSS     constants<>+884(SB), Z0
+	VFMADD231PS.BCST constants<>+880(SB), Z2, Z0
+	VFMADD213PS.BCST constants<>+888(SB), Z2, Z0
+	VFMADD213PS.BCST constants<>+892(SB), Z2, Z0
 	VPSLLD           $0x17, Z1, Z1
 	VMULPS           Z1, Z0, Z0
 	VMOVUPS          Z0, (DI)(AX*4)
@@ -8497,19 +8440,19 @@ tail:
 	BZHIL            R8, R9, R9
 	KMOVW            R9, K7
 	VMOVUPS.Z        (SI)(AX*4), K7, Z0
-	VBROADCASTSS     constants<>+852(SB), Z1
+	VBROADCASTSS     constants<>+876(SB), Z1
 	VMINPS           Z0, Z1, Z0
-	VBROADCASTSS     constants<>+856(SB), Z1
+	VBROADCASTSS     constants<>+88(SB), Z1
 	VMAXPS           Z0, Z1, Z0
 	VBROADCASTSS     constants<>+48(SB), Z1
-	VFMADD231PS.BCST constants<>+100(SB), Z0, Z1
+	VFMADD231PS.BCST constants<>+92(SB), Z0, Z1
 	VBROADCASTSS     constants<>+48(SB), Z2
 	VSUBPS           Z1, Z2, Z2
-	VFMADD231PS.BCST constants<>+100(SB), Z0, Z2
-	VBROADCASTSS     constants<>+864(SB), Z0
-	VFMADD231PS.BCST constants<>+860(SB), Z2, Z0
-	VFMADD213PS.BCST constants<>+868(SB), Z2, Z0
-	VFMADD213PS.BCST constants<>+872(SB), Z2, Z0
+	VFMADD231PS.BCST constants<>+92(SB), Z0, Z2
+	VBROADCASTSS     constants<>+884(SB), Z0
+	VFMADD231PS.BCST constants<>+880(SB), Z2, Z0
+	VFMADD213PS.BCST constants<>+888(SB), Z2, Z0
+	VFMADD213PS.BCST constants<>+892(SB), Z2, Z0
 	VPSLLD           $0x17, Z1, Z1
 	VMULPS           Z1, Z0, Z0
 	VMOVUPS          Z0, K7, (DI)(AX*4)
@@ -8528,14 +8471,14 @@ TEXT ·fastTanhAVX512(SB), NOSPLIT, $0-24
 	LEAQ         -32(CX), R8
 	CMPQ         AX, R8
 	JGT          single
-	VBROADCASTSS constants<>+876(SB), Z31
-	VBROADCASTSS constants<>+880(SB), Z30
-	VBROADCASTSS constants<>+884(SB), Z29
-	VBROADCASTSS constants<>+888(SB), Z28
-	VBROADCASTSS constants<>+892(SB), Z27
-	VBROADCASTSS constants<>+896(SB), Z26
-	VBROADCASTSS constants<>+900(SB), Z25
-	VBROADCASTSS constants<>+904(SB), Z24
+	VBROADCASTSS constants<>+896(SB), Z31
+	VBROADCASTSS constants<>+900(SB), Z30
+	VBROADCASTSS constants<>+904(SB), Z29
+	VBROADCASTSS constants<>+908(SB), Z28
+	VBROADCASTSS constants<>+912(SB), Z27
+	VBROADCASTSS constants<>+916(SB), Z26
+	VBROADCASTSS constants<>+920(SB), Z25
+	VBROADCASTSS constants<>+924(SB), Z24
 	VBROADCASTSS constants<>+4(SB), Z23
 	PCALIGN      $0x20
 
@@ -8580,18 +8523,18 @@ single:
 
 singleLoop:
 	VMOVUPS          (SI)(AX*4), Z0
-	VBROADCASTSS     constants<>+876(SB), Z1
+	VBROADCASTSS     constants<>+896(SB), Z1
 	VMINPS           Z0, Z1, Z0
-	VBROADCASTSS     constants<>+880(SB), Z1
+	VBROADCASTSS     constants<>+900(SB), Z1
 	VMAXPS           Z0, Z1, Z0
 	VMULPS           Z0, Z0, Z1
-	VBROADCASTSS     constants<>+888(SB), Z2
-	VFMADD231PS.BCST constants<>+884(SB), Z1, Z2
-	VFMADD213PS.BCST constants<>+892(SB), Z1, Z2
+	VBROADCASTSS     constants<>+908(SB), Z2
+	VFMADD231PS.BCST constants<>+904(SB), Z1, Z2
+	VFMADD213PS.BCST constants<>+912(SB), Z1, Z2
 	VMULPS           Z2, Z0, Z0
-	VBROADCASTSS     constants<>+900(SB), Z2
-	VFMADD231PS.BCST constants<>+896(SB), Z1, Z2
-	VFMADD213PS.BCST constants<>+904(SB), Z1, Z2
+	VBROADCASTSS     constants<>+920(SB), Z2
+	VFMADD231PS.BCST constants<>+916(SB), Z1, Z2
+	VFMADD213PS.BCST constants<>+924(SB), Z1, Z2
 	VFMADD213PS.BCST constants<>+4(SB), Z1, Z2
 	VDIVPS           Z2, Z0, Z0
 	VMOVUPS          Z0, (DI)(AX*4)
@@ -8607,18 +8550,18 @@ tail:
 	BZHIL            R8, R9, R9
 	KMOVW            R9, K7
 	VMOVUPS.Z        (SI)(AX*4), K7, Z0
-	VBROADCASTSS     constants<>+876(SB), Z1
+	VBROADCASTSS     constants<>+896(SB), Z1
 	VMINPS           Z0, Z1, Z0
-	VBROADCASTSS     constants<>+880(SB), Z1
+	VBROADCASTSS     constants<>+900(SB), Z1
 	VMAXPS           Z0, Z1, Z0
 	VMULPS           Z0, Z0, Z1
-	VBROADCASTSS     constants<>+888(SB), Z2
-	VFMADD231PS.BCST constants<>+884(SB), Z1, Z2
-	VFMADD213PS.BCST constants<>+892(SB), Z1, Z2
+	VBROADCASTSS     constants<>+908(SB), Z2
+	VFMADD231PS.BCST constants<>+904(SB), Z1, Z2
+	VFMADD213PS.BCST constants<>+912(SB), Z1, Z2
 	VMULPS           Z2, Z0, Z0
-	VBROADCASTSS     constants<>+900(SB), Z2
-	VFMADD231PS.BCST constants<>+896(SB), Z1, Z2
-	VFMADD213PS.BCST constants<>+904(SB), Z1, Z2
+	VBROADCASTSS     constants<>+920(SB), Z2
+	VFMADD231PS.BCST constants<>+916(SB), Z1, Z2
+	VFMADD213PS.BCST constants<>+924(SB), Z1, Z2
 	VFMADD213PS.BCST constants<>+4(SB), Z1, Z2
 	VDIVPS           Z2, Z0, Z0
 	VMOVUPS          Z0, K7, (DI)(AX*4)
@@ -8639,14 +8582,14 @@ TEXT ·fastSigmoidAVX512(SB), NOSPLIT, $0-24
 	JGT          single
 	VBROADCASTSS constants<>+48(SB), Z31
 	VBROADCASTSS constants<>+4(SB), Z30
-	VBROADCASTSS constants<>+852(SB), Z29
-	VBROADCASTSS constants<>+856(SB), Z28
-	VBROADCASTSS constants<>+100(SB), Z27
+	VBROADCASTSS constants<>+876(SB), Z29
+	VBROADCASTSS constants<>+88(SB), Z28
+	VBROADCASTSS constants<>+92(SB), Z27
 	VBROADCASTSS constants<>+0(SB), Z26
-	VBROADCASTSS constants<>+860(SB), Z25
-	VBROADCASTSS constants<>+864(SB), Z24
-	VBROADCASTSS constants<>+868(SB), Z23
-	VBROADCASTSS constants<>+872(SB), Z22
+	VBROADCASTSS constants<>+880(SB), Z25
+	VBROADCASTSS constants<>+884(SB), Z24
+	VBROADCASTSS constants<>+888(SB), Z23
+	VBROADCASTSS constants<>+892(SB), Z22
 	PCALIGN      $0x20
 
 mainLoop:
@@ -8697,19 +8640,19 @@ single:
 singleLoop:
 	VMOVUPS          (SI)(AX*4), Z0
 	VXORPS.BCST      constants<>+0(SB), Z0, Z0
-	VBROADCASTSS     constants<>+852(SB), Z1
+	VBROADCASTSS     constants<>+876(SB), Z1
 	VMINPS           Z0, Z1, Z0
-	VBROADCASTSS     constants<>+856(SB), Z1
+	VBROADCASTSS     constants<>+88(SB), Z1
 	VMAXPS           Z0, Z1, Z0
 	VBROADCASTSS     constants<>+48(SB), Z1
-	VFMADD231PS.BCST constants<>+100(SB), Z0, Z1
+	VFMADD231PS.BCST constants<>+92(SB), Z0, Z1
 	VBROADCASTSS     constants<>+48(SB), Z2
 	VSUBPS           Z1, Z2, Z2
-	VFMADD231PS.BCST constants<>+100(SB), Z0, Z2
-	VBROADCASTSS     constants<>+864(SB), Z0
-	VFMADD231PS.BCST constants<>+860(SB), Z2, Z0
-	VFMADD213PS.BCST constants<>+868(SB), Z2, Z0
-	VFMADD213PS.BCST constants<>+872(SB), Z2, Z0
+	VFMADD231PS.BCST constants<>+92(SB), Z0, Z2
+	VBROADCASTSS     constants<>+884(SB), Z0
+	VFMADD231PS.BCST constants<>+880(SB), Z2, Z0
+	VFMADD213PS.BCST constants<>+888(SB), Z2, Z0
+	VFMADD213PS.BCST constants<>+892(SB), Z2, Z0
 	VPSLLD           $0x17, Z1, Z1
 	VMULPS           Z1, Z0, Z0
 	VADDPS.BCST      constants<>+4(SB), Z0, Z0
@@ -8729,19 +8672,19 @@ tail:
 	KMOVW            R9, K7
 	VMOVUPS.Z        (SI)(AX*4), K7, Z0
 	VXORPS.BCST      constants<>+0(SB), Z0, Z0
-	VBROADCASTSS     constants<>+852(SB), Z1
+	VBROADCASTSS     constants<>+876(SB), Z1
 	VMINPS           Z0, Z1, Z0
-	VBROADCASTSS     constants<>+856(SB), Z1
+	VBROADCASTSS     constants<>+88(SB), Z1
 	VMAXPS           Z0, Z1, Z0
 	VBROADCASTSS     constants<>+48(SB), Z1
-	VFMADD231PS.BCST constants<>+100(SB), Z0, Z1
+	VFMADD231PS.BCST constants<>+92(SB), Z0, Z1
 	VBROADCASTSS     constants<>+48(SB), Z2
 	VSUBPS           Z1, Z2, Z2
-	VFMADD231PS.BCST constants<>+100(SB), Z0, Z2
-	VBROADCASTSS     constants<>+864(SB), Z0
-	VFMADD231PS.BCST constants<>+860(SB), Z2, Z0
-	VFMADD213PS.BCST constants<>+868(SB), Z2, Z0
-	VFMADD213PS.BCST constants<>+872(SB), Z2, Z0
+	VFMADD231PS.BCST constants<>+92(SB), Z0, Z2
+	VBROADCASTSS     constants<>+884(SB), Z0
+	VFMADD231PS.BCST constants<>+880(SB), Z2, Z0
+	VFMADD213PS.BCST constants<>+888(SB), Z2, Z0
+	VFMADD213PS.BCST constants<>+892(SB), Z2, Z0
 	VPSLLD           $0x17, Z1, Z1
 	VMULPS           Z1, Z0, Z0
 	VADDPS.BCST      constants<>+4(SB), Z0, Z0
@@ -8764,16 +8707,16 @@ TEXT ·fastGELUAVX512(SB), NOSPLIT, $0-24
 	CMPQ         AX, R8
 	JGT          single
 	VBROADCASTSS constants<>+48(SB), Z31
-	VBROADCASTSS constants<>+556(SB), Z30
-	VBROADCASTSS constants<>+852(SB), Z29
-	VBROADCASTSS constants<>+856(SB), Z28
-	VBROADCASTSS constants<>+100(SB), Z27
-	VBROADCASTSS constants<>+908(SB), Z26
-	VBROADCASTSS constants<>+912(SB), Z25
-	VBROADCASTSS constants<>+860(SB), Z24
-	VBROADCASTSS constants<>+864(SB), Z23
-	VBROADCASTSS constants<>+868(SB), Z22
-	VBROADCASTSS constants<>+872(SB), Z21
+	VBROADCASTSS constants<>+584(SB), Z30
+	VBROADCASTSS constants<>+876(SB), Z29
+	VBROADCASTSS constants<>+88(SB), Z28
+	VBROADCASTSS constants<>+92(SB), Z27
+	VBROADCASTSS constants<>+928(SB), Z26
+	VBROADCASTSS constants<>+932(SB), Z25
+	VBROADCASTSS constants<>+880(SB), Z24
+	VBROADCASTSS constants<>+884(SB), Z23
+	VBROADCASTSS constants<>+888(SB), Z22
+	VBROADCASTSS constants<>+892(SB), Z21
 	VBROADCASTSS constants<>+4(SB), Z20
 	PCALIGN      $0x20
 
@@ -8830,25 +8773,25 @@ single:
 
 singleLoop:
 	VMOVUPS          (SI)(AX*4), Z0
-	VBROADCASTSS     constants<>+556(SB), Z1
+	VBROADCASTSS     constants<>+584(SB), Z1
 	VMAXPS           Z0, Z1, Z0
 	VMULPS           Z0, Z0, Z1
-	VBROADCASTSS     constants<>+908(SB), Z2
-	VFMADD213PS.BCST constants<>+912(SB), Z2, Z1
+	VBROADCASTSS     constants<>+928(SB), Z2
+	VFMADD213PS.BCST constants<>+932(SB), Z2, Z1
 	VMULPS           Z1, Z0, Z1
-	VBROADCASTSS     constants<>+852(SB), Z2
+	VBROADCASTSS     constants<>+876(SB), Z2
 	VMINPS           Z1, Z2, Z1
-	VBROADCASTSS     constants<>+856(SB), Z2
+	VBROADCASTSS     constants<>+88(SB), Z2
 	VMAXPS           Z1, Z2, Z1
 	VBROADCASTSS     constants<>+48(SB), Z2
-	VFMADD231PS.BCST constants<>+100(SB), Z1, Z2
+	VFMADD231PS.BCST constants<>+92(SB), Z1, Z2
 	VBROADCASTSS     constants<>+48(SB), Z3
 	VSUBPS           Z2, Z3, Z3
-	VFMADD231PS.BCST constants<>+100(SB), Z1, Z3
-	VBROADCASTSS     constants<>+864(SB), Z1
-	VFMADD231PS.BCST constants<>+860(SB), Z3, Z1
-	VFMADD213PS.BCST constants<>+868(SB), Z3, Z1
-	VFMADD213PS.BCST constants<>+872(SB), Z3, Z1
+	VFMADD231PS.BCST constants<>+92(SB), Z1, Z3
+	VBROADCASTSS     constants<>+884(SB), Z1
+	VFMADD231PS.BCST constants<>+880(SB), Z3, Z1
+	VFMADD213PS.BCST constants<>+888(SB), Z3, Z1
+	VFMADD213PS.BCST constants<>+892(SB), Z3, Z1
 	VPSLLD           $0x17, Z2, Z2
 	VMULPS           Z2, Z1, Z1
 	VADDPS.BCST      constants<>+4(SB), Z1, Z1
@@ -8866,25 +8809,25 @@ tail:
 	BZHIL            R8, R9, R9
 	KMOVW            R9, K7
 	VMOVUPS.Z        (SI)(AX*4), K7, Z0
-	VBROADCASTSS     constants<>+556(SB), Z1
+	VBROADCASTSS     constants<>+584(SB), Z1
 	VMAXPS           Z0, Z1, Z0
 	VMULPS           Z0, Z0, Z1
-	VBROADCASTSS     constants<>+908(SB), Z2
-	VFMADD213PS.BCST constants<>+912(SB), Z2, Z1
+	VBROADCASTSS     constants<>+928(SB), Z2
+	VFMADD213PS.BCST constants<>+932(SB), Z2, Z1
 	VMULPS           Z1, Z0, Z1
-	VBROADCASTSS     constants<>+852(SB), Z2
+	VBROADCASTSS     constants<>+876(SB), Z2
 	VMINPS           Z1, Z2, Z1
-	VBROADCASTSS     constants<>+856(SB), Z2
+	VBROADCASTSS     constants<>+88(SB), Z2
 	VMAXPS           Z1, Z2, Z1
 	VBROADCASTSS     constants<>+48(SB), Z2
-	VFMADD231PS.BCST constants<>+100(SB), Z1, Z2
+	VFMADD231PS.BCST constants<>+92(SB), Z1, Z2
 	VBROADCASTSS     constants<>+48(SB), Z3
 	VSUBPS           Z2, Z3, Z3
-	VFMADD231PS.BCST constants<>+100(SB), Z1, Z3
-	VBROADCASTSS     constants<>+864(SB), Z1
-	VFMADD231PS.BCST constants<>+860(SB), Z3, Z1
-	VFMADD213PS.BCST constants<>+868(SB), Z3, Z1
-	VFMADD213PS.BCST constants<>+872(SB), Z3, Z1
+	VFMADD231PS.BCST constants<>+92(SB), Z1, Z3
+	VBROADCASTSS     constants<>+884(SB), Z1
+	VFMADD231PS.BCST constants<>+880(SB), Z3, Z1
+	VFMADD213PS.BCST constants<>+888(SB), Z3, Z1
+	VFMADD213PS.BCST constants<>+892(SB), Z3, Z1
 	VPSLLD           $0x17, Z2, Z2
 	VMULPS           Z2, Z1, Z1
 	VADDPS.BCST      constants<>+4(SB), Z1, Z1
@@ -9480,7 +9423,7 @@ TEXT ·maxAVX512(SB), NOSPLIT, $0-20
 	MOVQ         x+0(FP), SI
 	MOVQ         n+8(FP), CX
 	XORL         AX, AX
-	VBROADCASTSS constants<>+188(SB), Z31
+	VBROADCASTSS constants<>+216(SB), Z31
 	KXNORW       K6, K6, K6
 	CMPQ         CX, $0x00000100
 	JLT          loops
@@ -9495,13 +9438,13 @@ loops:
 	LEAQ         -128(CX), R8
 	CMPQ         AX, R8
 	JGT          single
-	VBROADCASTSS constants<>+188(SB), Z30
-	VBROADCASTSS constants<>+188(SB), Z29
-	VBROADCASTSS constants<>+188(SB), Z28
-	VBROADCASTSS constants<>+188(SB), Z27
-	VBROADCASTSS constants<>+188(SB), Z26
-	VBROADCASTSS constants<>+188(SB), Z25
-	VBROADCASTSS constants<>+188(SB), Z24
+	VBROADCASTSS constants<>+216(SB), Z30
+	VBROADCASTSS constants<>+216(SB), Z29
+	VBROADCASTSS constants<>+216(SB), Z28
+	VBROADCASTSS constants<>+216(SB), Z27
+	VBROADCASTSS constants<>+216(SB), Z26
+	VBROADCASTSS constants<>+216(SB), Z25
+	VBROADCASTSS constants<>+216(SB), Z24
 	PCALIGN      $0x20
 
 mainLoop:
@@ -9571,7 +9514,7 @@ masked:
 
 done:
 	KNOTW         K6, K6
-	VBROADCASTSS  constants<>+916(SB), K6, Z31
+	VBROADCASTSS  constants<>+936(SB), K6, Z31
 	VMOVAPS       Z31, Z0
 	VEXTRACTF64X4 $0x01, Z0, Y1
 	VCMPPS        $0x03, Y0, Y0, Y2
@@ -9599,7 +9542,7 @@ TEXT ·minAVX512(SB), NOSPLIT, $0-20
 	MOVQ         x+0(FP), SI
 	MOVQ         n+8(FP), CX
 	XORL         AX, AX
-	VBROADCASTSS constants<>+140(SB), Z31
+	VBROADCASTSS constants<>+168(SB), Z31
 	KXNORW       K6, K6, K6
 	CMPQ         CX, $0x00000100
 	JLT          loops
@@ -9614,13 +9557,13 @@ loops:
 	LEAQ         -128(CX), R8
 	CMPQ         AX, R8
 	JGT          single
-	VBROADCASTSS constants<>+140(SB), Z30
-	VBROADCASTSS constants<>+140(SB), Z29
-	VBROADCASTSS constants<>+140(SB), Z28
-	VBROADCASTSS constants<>+140(SB), Z27
-	VBROADCASTSS constants<>+140(SB), Z26
-	VBROADCASTSS constants<>+140(SB), Z25
-	VBROADCASTSS constants<>+140(SB), Z24
+	VBROADCASTSS constants<>+168(SB), Z30
+	VBROADCASTSS constants<>+168(SB), Z29
+	VBROADCASTSS constants<>+168(SB), Z28
+	VBROADCASTSS constants<>+168(SB), Z27
+	VBROADCASTSS constants<>+168(SB), Z26
+	VBROADCASTSS constants<>+168(SB), Z25
+	VBROADCASTSS constants<>+168(SB), Z24
 	PCALIGN      $0x20
 
 mainLoop:
@@ -9690,7 +9633,7 @@ masked:
 
 done:
 	KNOTW         K6, K6
-	VBROADCASTSS  constants<>+916(SB), K6, Z31
+	VBROADCASTSS  constants<>+936(SB), K6, Z31
 	VMOVAPS       Z31, Z0
 	VEXTRACTF64X4 $0x01, Z0, Y1
 	VCMPPS        $0x03, Y0, Y0, Y2
@@ -9820,7 +9763,7 @@ masked:
 
 done:
 	KNOTW         K6, K6
-	VBROADCASTSS  constants<>+916(SB), K6, Z31
+	VBROADCASTSS  constants<>+936(SB), K6, Z31
 	VMOVAPS       Z31, Z0
 	VEXTRACTF64X4 $0x01, Z0, Y1
 	VCMPPS        $0x03, Y0, Y0, Y2
@@ -10598,212 +10541,217 @@ DATA constants<>+72(SB)/4, $0x3c089363
 DATA constants<>+76(SB)/4, $0x3d2aa4e9
 DATA constants<>+80(SB)/4, $0x3e2aaa89
 DATA constants<>+84(SB)/4, $0x3f000006
-DATA constants<>+88(SB)/4, $0x42b20000
-DATA constants<>+92(SB)/4, $0xc1a00000
-DATA constants<>+96(SB)/4, $0x4b40007e
-DATA constants<>+100(SB)/4, $0x3fb8aa3b
-DATA constants<>+104(SB)/4, $0x3f317200
-DATA constants<>+108(SB)/4, $0x35bfbe8e
-DATA constants<>+112(SB)/4, $0x3ab567cd
-DATA constants<>+116(SB)/4, $0x3c0915f5
-DATA constants<>+120(SB)/4, $0x3d2aabcb
-DATA constants<>+124(SB)/4, $0x3e2aaa55
-DATA constants<>+128(SB)/4, $0x3effffff
-DATA constants<>+132(SB)/4, $0x3f000000
-DATA constants<>+136(SB)/4, $0x33000000
-DATA constants<>+140(SB)/4, $0x7f800000
-DATA constants<>+144(SB)/4, $0xfeffffff
-DATA constants<>+148(SB)/4, $0x3f3504f3
-DATA constants<>+152(SB)/4, $0xbd97f3bd
-DATA constants<>+156(SB)/4, $0x3e034d57
-DATA constants<>+160(SB)/4, $0xbe07fe3f
-DATA constants<>+164(SB)/4, $0x3e115ebf
-DATA constants<>+168(SB)/4, $0xbe2a0d77
-DATA constants<>+172(SB)/4, $0x3e4ccff4
-DATA constants<>+176(SB)/4, $0xbe800226
-DATA constants<>+180(SB)/4, $0x3eaaaaac
-DATA constants<>+184(SB)/4, $0xbefffffc
-DATA constants<>+188(SB)/4, $0xff800000
-DATA constants<>+192(SB)/4, $0xbe054894
-DATA constants<>+196(SB)/4, $0x3e4b0c48
-DATA constants<>+200(SB)/4, $0xbe420eea
-DATA constants<>+204(SB)/4, $0x3e4fd679
-DATA constants<>+208(SB)/4, $0xbe755575
-DATA constants<>+212(SB)/4, $0x3e93c5c5
-DATA constants<>+216(SB)/4, $0xbeb8ad8f
-DATA constants<>+220(SB)/4, $0x3ef63851
-DATA constants<>+224(SB)/4, $0xbf38aa38
-DATA constants<>+228(SB)/4, $0x32a57060
-DATA constants<>+232(SB)/4, $0xbd1f08e1
-DATA constants<>+236(SB)/4, $0x3d73f55c
-DATA constants<>+240(SB)/4, $0xbd6a12f6
-DATA constants<>+244(SB)/4, $0x3d7a7267
-DATA constants<>+248(SB)/4, $0xbd93b1a7
-DATA constants<>+252(SB)/4, $0x3db1ed63
-DATA constants<>+256(SB)/4, $0xbdde5fd8
-DATA constants<>+260(SB)/4, $0x3e143d44
-DATA constants<>+264(SB)/4, $0xbe5e5bd5
-DATA constants<>+268(SB)/4, $0x369a84fc
-DATA constants<>+272(SB)/4, $0xb22d91af
-DATA constants<>+276(SB)/4, $0x3ede5bd9
-DATA constants<>+280(SB)/4, $0x3e9a2000
-DATA constants<>+284(SB)/4, $0x4b400000
-DATA constants<>+288(SB)/4, $0x46800000
-DATA constants<>+292(SB)/4, $0x3ea2f983
-DATA constants<>+296(SB)/4, $0x40490fdb
-DATA constants<>+300(SB)/4, $0xb3bbbd2e
-DATA constants<>+304(SB)/4, $0xa7772ced
-DATA constants<>+308(SB)/4, $0x362ee462
-DATA constants<>+312(SB)/4, $0xb94fb877
-DATA constants<>+316(SB)/4, $0x3c08876d
-DATA constants<>+320(SB)/4, $0xbe2aaaa6
-DATA constants<>+324(SB)/4, $0x4b400001
-DATA constants<>+328(SB)/4, $0xbf000000
-DATA constants<>+332(SB)/4, $0xb33bbd2e
-DATA constants<>+336(SB)/4, $0x00000001
-DATA constants<>+340(SB)/4, $0x3f22f983
-DATA constants<>+344(SB)/4, $0x3fc90fdb
-DATA constants<>+348(SB)/4, $0xa6f72ced
-DATA constants<>+352(SB)/4, $0x3b8f48d5
-DATA constants<>+356(SB)/4, $0x38ce09c6
-DATA constants<>+360(SB)/4, $0x3c316597
-DATA constants<>+364(SB)/4, $0x3cae606a
-DATA constants<>+368(SB)/4, $0x3d5d6ce1
-DATA constants<>+372(SB)/4, $0x3e0886cf
-DATA constants<>+376(SB)/4, $0x3eaaaab0
-DATA constants<>+380(SB)/4, $0x3f100000
-DATA constants<>+384(SB)/4, $0x3d427df5
-DATA constants<>+388(SB)/4, $0x3bdcf3a5
-DATA constants<>+392(SB)/4, $0x3d0b4eca
-DATA constants<>+396(SB)/4, $0x3d352cd3
-DATA constants<>+400(SB)/4, $0x3d99a499
-DATA constants<>+404(SB)/4, $0x3e2aaa93
-DATA constants<>+408(SB)/4, $0x40000000
-DATA constants<>+412(SB)/4, $0xbae9b0a7
-DATA constants<>+416(SB)/4, $0x3c3213f0
-DATA constants<>+420(SB)/4, $0xbcfec002
-DATA constants<>+424(SB)/4, $0x3d6d1550
-DATA constants<>+428(SB)/4, $0xbdac0498
-DATA constants<>+432(SB)/4, $0x3de04628
-DATA constants<>+436(SB)/4, $0xbe121043
-DATA constants<>+440(SB)/4, $0x3e4cc8f2
-DATA constants<>+444(SB)/4, $0xbeaaaa9f
-DATA constants<>+448(SB)/4, $0x41200000
-DATA constants<>+452(SB)/4, $0xbbcc90d0
-DATA constants<>+456(SB)/4, $0x3cac728c
-DATA constants<>+460(SB)/4, $0xbd5c8f3f
-DATA constants<>+464(SB)/4, $0x3e088677
-DATA constants<>+468(SB)/4, $0xbeaaaaa5
-DATA constants<>+472(SB)/4, $0x4038aa3b
-DATA constants<>+476(SB)/4, $0x3eb17218
-DATA constants<>+480(SB)/4, $0x3db568ac
-DATA constants<>+484(SB)/4, $0x3e891f98
-DATA constants<>+488(SB)/4, $0x3f2aac27
-DATA constants<>+492(SB)/4, $0x3faaaa45
-DATA constants<>+496(SB)/4, $0x3ffffffe
-DATA constants<>+500(SB)/4, $0x3f0ccccd
-DATA constants<>+504(SB)/4, $0x42b36666
-DATA constants<>+508(SB)/4, $0x3e000000
-DATA constants<>+512(SB)/4, $0x4b40007d
-DATA constants<>+516(SB)/4, $0x363ab60f
-DATA constants<>+520(SB)/4, $0x3950115e
-DATA constants<>+524(SB)/4, $0x3c088870
-DATA constants<>+528(SB)/4, $0x5d800000
-DATA constants<>+532(SB)/4, $0x3f7fffff
-DATA constants<>+536(SB)/4, $0x41f00000
-DATA constants<>+540(SB)/4, $0xc2dc0000
-DATA constants<>+544(SB)/4, $0x42800000
-DATA constants<>+548(SB)/4, $0x1f800000
-DATA constants<>+552(SB)/4, $0xbfcc4200
-DATA constants<>+556(SB)/4, $0xc1300000
-DATA constants<>+560(SB)/4, $0xbd922000
-DATA constants<>+564(SB)/4, $0xb69e549b
-DATA constants<>+568(SB)/4, $0xb6a67a87
-DATA constants<>+572(SB)/4, $0x3e9e0a20
-DATA constants<>+576(SB)/4, $0x416c0000
-DATA constants<>+580(SB)/4, $0x3fc00000
-DATA constants<>+584(SB)/4, $0x4b4000bf
-DATA constants<>+588(SB)/4, $0x39b9540d
-DATA constants<>+592(SB)/4, $0x3a38e551
-DATA constants<>+596(SB)/4, $0xbb3e65c4
-DATA constants<>+600(SB)/4, $0xbb1ec3bd
-DATA constants<>+604(SB)/4, $0x3a83c333
-DATA constants<>+608(SB)/4, $0x3c302ac7
-DATA constants<>+612(SB)/4, $0x3c916a73
-DATA constants<>+616(SB)/4, $0xbca2285f
-DATA constants<>+620(SB)/4, $0xbe0153ff
-DATA constants<>+624(SB)/4, $0x3e583026
-DATA constants<>+628(SB)/4, $0x3c1a1294
-DATA constants<>+632(SB)/4, $0x3ace6045
-DATA constants<>+636(SB)/4, $0x3d2358a3
-DATA constants<>+640(SB)/4, $0x3e082bdb
-DATA constants<>+644(SB)/4, $0x3ecc4229
-DATA constants<>+648(SB)/4, $0x3f400000
-DATA constants<>+652(SB)/4, $0x407ccccd
-DATA constants<>+656(SB)/4, $0x38a3b8ff
-DATA constants<>+660(SB)/4, $0xba51a8af
-DATA constants<>+664(SB)/4, $0x3ba9f912
-DATA constants<>+668(SB)/4, $0xbcdbfb8d
-DATA constants<>+672(SB)/4, $0x3de71673
-DATA constants<>+676(SB)/4, $0xbec0939f
-DATA constants<>+680(SB)/4, $0x3e0375d4
-DATA constants<>+684(SB)/4, $0x40180000
-DATA constants<>+688(SB)/4, $0xb715c120
-DATA constants<>+692(SB)/4, $0x3810da86
-DATA constants<>+696(SB)/4, $0x37bc4695
-DATA constants<>+700(SB)/4, $0xb9aec45c
-DATA constants<>+704(SB)/4, $0x3a274d8f
-DATA constants<>+708(SB)/4, $0x38eca053
-DATA constants<>+712(SB)/4, $0xbb4e2570
-DATA constants<>+716(SB)/4, $0x3c090c94
-DATA constants<>+720(SB)/4, $0xbc56ff1b
-DATA constants<>+724(SB)/4, $0x3c60edd3
-DATA constants<>+728(SB)/4, $0xbc1bec6b
-DATA constants<>+732(SB)/4, $0x3b8349ea
-DATA constants<>+736(SB)/4, $0x3f7fccb1
-DATA constants<>+740(SB)/4, $0x41a00000
-DATA constants<>+744(SB)/4, $0xbb57a4e7
-DATA constants<>+748(SB)/4, $0x3ca48be7
-DATA constants<>+752(SB)/4, $0xbd6b5846
-DATA constants<>+756(SB)/4, $0x3dda5704
-DATA constants<>+760(SB)/4, $0xbe1d21af
-DATA constants<>+764(SB)/4, $0x3e49a5aa
-DATA constants<>+768(SB)/4, $0xbe7f91f3
-DATA constants<>+772(SB)/4, $0x3eaaa6e8
-DATA constants<>+776(SB)/4, $0xbeffffe9
-DATA constants<>+780(SB)/4, $0x3fe10966
-DATA constants<>+784(SB)/4, $0x3f867d5f
-DATA constants<>+788(SB)/4, $0x43200000
-DATA constants<>+792(SB)/4, $0xc3200000
-DATA constants<>+796(SB)/4, $0x3eaaaaab
-DATA constants<>+800(SB)/4, $0x4b4000fe
-DATA constants<>+804(SB)/4, $0x45800000
-DATA constants<>+808(SB)/4, $0x3defd132
-DATA constants<>+812(SB)/4, $0x3e12293e
-DATA constants<>+816(SB)/4, $0x3e4ccd00
-DATA constants<>+820(SB)/4, $0xb22aaaab
-DATA constants<>+824(SB)/4, $0x33257060
-DATA constants<>+828(SB)/4, $0x3920d6f5
-DATA constants<>+832(SB)/4, $0x3aaf862b
-DATA constants<>+836(SB)/4, $0x3c1d96d7
-DATA constants<>+840(SB)/4, $0x3d6357bb
-DATA constants<>+844(SB)/4, $0x3e75fdee
-DATA constants<>+848(SB)/4, $0x3f317218
-DATA constants<>+852(SB)/4, $0x42b1999a
-DATA constants<>+856(SB)/4, $0xc2b00000
-DATA constants<>+860(SB)/4, $0x3d61faff
-DATA constants<>+864(SB)/4, $0x3e78704b
-DATA constants<>+868(SB)/4, $0x3f317995
-DATA constants<>+872(SB)/4, $0x3f7ffb45
-DATA constants<>+876(SB)/4, $0x40b00000
-DATA constants<>+880(SB)/4, $0xc0b00000
-DATA constants<>+884(SB)/4, $0x3ace916f
-DATA constants<>+888(SB)/4, $0x3ded0dfb
-DATA constants<>+892(SB)/4, $0x3f7fffbc
-DATA constants<>+896(SB)/4, $0x387cda82
-DATA constants<>+900(SB)/4, $0x3c93291c
-DATA constants<>+904(SB)/4, $0x3ee5ea44
-DATA constants<>+908(SB)/4, $0xbd922279
-DATA constants<>+912(SB)/4, $0xbfcc422a
-DATA constants<>+916(SB)/4, $0x7fc00000
-GLOBL constants<>(SB), RODATA|NOPTR, $920
+DATA constants<>+88(SB)/4, $0xc2b00000
+DATA constants<>+92(SB)/4, $0x3fb8aa3b
+DATA constants<>+96(SB)/4, $0x3f317218
+DATA constants<>+100(SB)/4, $0x3c07d3ec
+DATA constants<>+104(SB)/4, $0x3d2b9d68
+DATA constants<>+108(SB)/4, $0x3e2aad37
+DATA constants<>+112(SB)/4, $0x3efffee2
+DATA constants<>+116(SB)/4, $0x3f7ffffb
+DATA constants<>+120(SB)/4, $0x42b20000
+DATA constants<>+124(SB)/4, $0xc1a00000
+DATA constants<>+128(SB)/4, $0x4b40007e
+DATA constants<>+132(SB)/4, $0x3f317200
+DATA constants<>+136(SB)/4, $0x35bfbe8e
+DATA constants<>+140(SB)/4, $0x3ab567cd
+DATA constants<>+144(SB)/4, $0x3c0915f5
+DATA constants<>+148(SB)/4, $0x3d2aabcb
+DATA constants<>+152(SB)/4, $0x3e2aaa55
+DATA constants<>+156(SB)/4, $0x3effffff
+DATA constants<>+160(SB)/4, $0x3f000000
+DATA constants<>+164(SB)/4, $0x33000000
+DATA constants<>+168(SB)/4, $0x7f800000
+DATA constants<>+172(SB)/4, $0xfeffffff
+DATA constants<>+176(SB)/4, $0x3f3504f3
+DATA constants<>+180(SB)/4, $0xbd97f3bd
+DATA constants<>+184(SB)/4, $0x3e034d57
+DATA constants<>+188(SB)/4, $0xbe07fe3f
+DATA constants<>+192(SB)/4, $0x3e115ebf
+DATA constants<>+196(SB)/4, $0xbe2a0d77
+DATA constants<>+200(SB)/4, $0x3e4ccff4
+DATA constants<>+204(SB)/4, $0xbe800226
+DATA constants<>+208(SB)/4, $0x3eaaaaac
+DATA constants<>+212(SB)/4, $0xbefffffc
+DATA constants<>+216(SB)/4, $0xff800000
+DATA constants<>+220(SB)/4, $0xbe054894
+DATA constants<>+224(SB)/4, $0x3e4b0c48
+DATA constants<>+228(SB)/4, $0xbe420eea
+DATA constants<>+232(SB)/4, $0x3e4fd679
+DATA constants<>+236(SB)/4, $0xbe755575
+DATA constants<>+240(SB)/4, $0x3e93c5c5
+DATA constants<>+244(SB)/4, $0xbeb8ad8f
+DATA constants<>+248(SB)/4, $0x3ef63851
+DATA constants<>+252(SB)/4, $0xbf38aa38
+DATA constants<>+256(SB)/4, $0x32a57060
+DATA constants<>+260(SB)/4, $0xbd1f08e1
+DATA constants<>+264(SB)/4, $0x3d73f55c
+DATA constants<>+268(SB)/4, $0xbd6a12f6
+DATA constants<>+272(SB)/4, $0x3d7a7267
+DATA constants<>+276(SB)/4, $0xbd93b1a7
+DATA constants<>+280(SB)/4, $0x3db1ed63
+DATA constants<>+284(SB)/4, $0xbdde5fd8
+DATA constants<>+288(SB)/4, $0x3e143d44
+DATA constants<>+292(SB)/4, $0xbe5e5bd5
+DATA constants<>+296(SB)/4, $0x369a84fc
+DATA constants<>+300(SB)/4, $0xb22d91af
+DATA constants<>+304(SB)/4, $0x3ede5bd9
+DATA constants<>+308(SB)/4, $0x3e9a2000
+DATA constants<>+312(SB)/4, $0x4b400000
+DATA constants<>+316(SB)/4, $0x46800000
+DATA constants<>+320(SB)/4, $0x3ea2f983
+DATA constants<>+324(SB)/4, $0x40490fdb
+DATA constants<>+328(SB)/4, $0xb3bbbd2e
+DATA constants<>+332(SB)/4, $0xa7772ced
+DATA constants<>+336(SB)/4, $0x362ee462
+DATA constants<>+340(SB)/4, $0xb94fb877
+DATA constants<>+344(SB)/4, $0x3c08876d
+DATA constants<>+348(SB)/4, $0xbe2aaaa6
+DATA constants<>+352(SB)/4, $0x4b400001
+DATA constants<>+356(SB)/4, $0xbf000000
+DATA constants<>+360(SB)/4, $0xb33bbd2e
+DATA constants<>+364(SB)/4, $0x00000001
+DATA constants<>+368(SB)/4, $0x3f22f983
+DATA constants<>+372(SB)/4, $0x3fc90fdb
+DATA constants<>+376(SB)/4, $0xa6f72ced
+DATA constants<>+380(SB)/4, $0x3b8f48d5
+DATA constants<>+384(SB)/4, $0x38ce09c6
+DATA constants<>+388(SB)/4, $0x3c316597
+DATA constants<>+392(SB)/4, $0x3cae606a
+DATA constants<>+396(SB)/4, $0x3d5d6ce1
+DATA constants<>+400(SB)/4, $0x3e0886cf
+DATA constants<>+404(SB)/4, $0x3eaaaab0
+DATA constants<>+408(SB)/4, $0x3f100000
+DATA constants<>+412(SB)/4, $0x3d427df5
+DATA constants<>+416(SB)/4, $0x3bdcf3a5
+DATA constants<>+420(SB)/4, $0x3d0b4eca
+DATA constants<>+424(SB)/4, $0x3d352cd3
+DATA constants<>+428(SB)/4, $0x3d99a499
+DATA constants<>+432(SB)/4, $0x3e2aaa93
+DATA constants<>+436(SB)/4, $0x40000000
+DATA constants<>+440(SB)/4, $0xbae9b0a7
+DATA constants<>+444(SB)/4, $0x3c3213f0
+DATA constants<>+448(SB)/4, $0xbcfec002
+DATA constants<>+452(SB)/4, $0x3d6d1550
+DATA constants<>+456(SB)/4, $0xbdac0498
+DATA constants<>+460(SB)/4, $0x3de04628
+DATA constants<>+464(SB)/4, $0xbe121043
+DATA constants<>+468(SB)/4, $0x3e4cc8f2
+DATA constants<>+472(SB)/4, $0xbeaaaa9f
+DATA constants<>+476(SB)/4, $0x41200000
+DATA constants<>+480(SB)/4, $0xbbcc90d0
+DATA constants<>+484(SB)/4, $0x3cac728c
+DATA constants<>+488(SB)/4, $0xbd5c8f3f
+DATA constants<>+492(SB)/4, $0x3e088677
+DATA constants<>+496(SB)/4, $0xbeaaaaa5
+DATA constants<>+500(SB)/4, $0x4038aa3b
+DATA constants<>+504(SB)/4, $0x3eb17218
+DATA constants<>+508(SB)/4, $0x3db568ac
+DATA constants<>+512(SB)/4, $0x3e891f98
+DATA constants<>+516(SB)/4, $0x3f2aac27
+DATA constants<>+520(SB)/4, $0x3faaaa45
+DATA constants<>+524(SB)/4, $0x3ffffffe
+DATA constants<>+528(SB)/4, $0x3f0ccccd
+DATA constants<>+532(SB)/4, $0x42b36666
+DATA constants<>+536(SB)/4, $0x3e000000
+DATA constants<>+540(SB)/4, $0x4b40007d
+DATA constants<>+544(SB)/4, $0x363ab60f
+DATA constants<>+548(SB)/4, $0x3950115e
+DATA constants<>+552(SB)/4, $0x3c088870
+DATA constants<>+556(SB)/4, $0x5d800000
+DATA constants<>+560(SB)/4, $0x3f7fffff
+DATA constants<>+564(SB)/4, $0x41f00000
+DATA constants<>+568(SB)/4, $0xc2dc0000
+DATA constants<>+572(SB)/4, $0x42800000
+DATA constants<>+576(SB)/4, $0x1f800000
+DATA constants<>+580(SB)/4, $0xbfcc4200
+DATA constants<>+584(SB)/4, $0xc1300000
+DATA constants<>+588(SB)/4, $0xbd922000
+DATA constants<>+592(SB)/4, $0xb69e549b
+DATA constants<>+596(SB)/4, $0xb6a67a87
+DATA constants<>+600(SB)/4, $0x3e9e0a20
+DATA constants<>+604(SB)/4, $0x416c0000
+DATA constants<>+608(SB)/4, $0x3fc00000
+DATA constants<>+612(SB)/4, $0x4b4000bf
+DATA constants<>+616(SB)/4, $0x39b9540d
+DATA constants<>+620(SB)/4, $0x3a38e551
+DATA constants<>+624(SB)/4, $0xbb3e65c4
+DATA constants<>+628(SB)/4, $0xbb1ec3bd
+DATA constants<>+632(SB)/4, $0x3a83c333
+DATA constants<>+636(SB)/4, $0x3c302ac7
+DATA constants<>+640(SB)/4, $0x3c916a73
+DATA constants<>+644(SB)/4, $0xbca2285f
+DATA constants<>+648(SB)/4, $0xbe0153ff
+DATA constants<>+652(SB)/4, $0x3e583026
+DATA constants<>+656(SB)/4, $0x3c1a1294
+DATA constants<>+660(SB)/4, $0x3ace6045
+DATA constants<>+664(SB)/4, $0x3d2358a3
+DATA constants<>+668(SB)/4, $0x3e082bdb
+DATA constants<>+672(SB)/4, $0x3ecc4229
+DATA constants<>+676(SB)/4, $0x3f400000
+DATA constants<>+680(SB)/4, $0x407ccccd
+DATA constants<>+684(SB)/4, $0x38a3b8ff
+DATA constants<>+688(SB)/4, $0xba51a8af
+DATA constants<>+692(SB)/4, $0x3ba9f912
+DATA constants<>+696(SB)/4, $0xbcdbfb8d
+DATA constants<>+700(SB)/4, $0x3de71673
+DATA constants<>+704(SB)/4, $0xbec0939f
+DATA constants<>+708(SB)/4, $0x3e0375d4
+DATA constants<>+712(SB)/4, $0x40180000
+DATA constants<>+716(SB)/4, $0xb715c120
+DATA constants<>+720(SB)/4, $0x3810da86
+DATA constants<>+724(SB)/4, $0x37bc4695
+DATA constants<>+728(SB)/4, $0xb9aec45c
+DATA constants<>+732(SB)/4, $0x3a274d8f
+DATA constants<>+736(SB)/4, $0x38eca053
+DATA constants<>+740(SB)/4, $0xbb4e2570
+DATA constants<>+744(SB)/4, $0x3c090c94
+DATA constants<>+748(SB)/4, $0xbc56ff1b
+DATA constants<>+752(SB)/4, $0x3c60edd3
+DATA constants<>+756(SB)/4, $0xbc1bec6b
+DATA constants<>+760(SB)/4, $0x3b8349ea
+DATA constants<>+764(SB)/4, $0x3f7fccb1
+DATA constants<>+768(SB)/4, $0x41a00000
+DATA constants<>+772(SB)/4, $0xbb57a4e7
+DATA constants<>+776(SB)/4, $0x3ca48be7
+DATA constants<>+780(SB)/4, $0xbd6b5846
+DATA constants<>+784(SB)/4, $0x3dda5704
+DATA constants<>+788(SB)/4, $0xbe1d21af
+DATA constants<>+792(SB)/4, $0x3e49a5aa
+DATA constants<>+796(SB)/4, $0xbe7f91f3
+DATA constants<>+800(SB)/4, $0x3eaaa6e8
+DATA constants<>+804(SB)/4, $0xbeffffe9
+DATA constants<>+808(SB)/4, $0x3fe10966
+DATA constants<>+812(SB)/4, $0x3f867d5f
+DATA constants<>+816(SB)/4, $0x43200000
+DATA constants<>+820(SB)/4, $0xc3200000
+DATA constants<>+824(SB)/4, $0x3eaaaaab
+DATA constants<>+828(SB)/4, $0x4b4000fe
+DATA constants<>+832(SB)/4, $0x45800000
+DATA constants<>+836(SB)/4, $0x3defd132
+DATA constants<>+840(SB)/4, $0x3e12293e
+DATA constants<>+844(SB)/4, $0x3e4ccd00
+DATA constants<>+848(SB)/4, $0xb22aaaab
+DATA constants<>+852(SB)/4, $0x33257060
+DATA constants<>+856(SB)/4, $0x3920d6f5
+DATA constants<>+860(SB)/4, $0x3aaf862b
+DATA constants<>+864(SB)/4, $0x3c1d96d7
+DATA constants<>+868(SB)/4, $0x3d6357bb
+DATA constants<>+872(SB)/4, $0x3e75fdee
+DATA constants<>+876(SB)/4, $0x42b1999a
+DATA constants<>+880(SB)/4, $0x3d61faff
+DATA constants<>+884(SB)/4, $0x3e78704b
+DATA constants<>+888(SB)/4, $0x3f317995
+DATA constants<>+892(SB)/4, $0x3f7ffb45
+DATA constants<>+896(SB)/4, $0x40b00000
+DATA constants<>+900(SB)/4, $0xc0b00000
+DATA constants<>+904(SB)/4, $0x3ace916f
+DATA constants<>+908(SB)/4, $0x3ded0dfb
+DATA constants<>+912(SB)/4, $0x3f7fffbc
+DATA constants<>+916(SB)/4, $0x387cda82
+DATA constants<>+920(SB)/4, $0x3c93291c
+DATA constants<>+924(SB)/4, $0x3ee5ea44
+DATA constants<>+928(SB)/4, $0xbd922279
+DATA constants<>+932(SB)/4, $0xbfcc422a
+DATA constants<>+936(SB)/4, $0x7fc00000
+GLOBL constants<>(SB), RODATA|NOPTR, $940

@@ -44,421 +44,431 @@ DATA constants<>+304(SB)/8, $0x3e2aaa893e2aaa89
 DATA constants<>+312(SB)/8, $0x3e2aaa893e2aaa89
 DATA constants<>+320(SB)/8, $0x3f0000063f000006
 DATA constants<>+328(SB)/8, $0x3f0000063f000006
-DATA constants<>+336(SB)/8, $0x42b2000042b20000
-DATA constants<>+344(SB)/8, $0x42b2000042b20000
-DATA constants<>+352(SB)/8, $0xc1a00000c1a00000
-DATA constants<>+360(SB)/8, $0xc1a00000c1a00000
-DATA constants<>+368(SB)/8, $0x4b40007e4b40007e
-DATA constants<>+376(SB)/8, $0x4b40007e4b40007e
-DATA constants<>+384(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA constants<>+392(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA constants<>+400(SB)/8, $0x3f3172003f317200
-DATA constants<>+408(SB)/8, $0x3f3172003f317200
-DATA constants<>+416(SB)/8, $0x35bfbe8e35bfbe8e
-DATA constants<>+424(SB)/8, $0x35bfbe8e35bfbe8e
-DATA constants<>+432(SB)/8, $0x3ab567cd3ab567cd
-DATA constants<>+440(SB)/8, $0x3ab567cd3ab567cd
-DATA constants<>+448(SB)/8, $0x3f0000003f000000
-DATA constants<>+456(SB)/8, $0x3f0000003f000000
-DATA constants<>+464(SB)/8, $0x3300000033000000
-DATA constants<>+472(SB)/8, $0x3300000033000000
-DATA constants<>+480(SB)/8, $0x3c0915f53c0915f5
-DATA constants<>+488(SB)/8, $0x3c0915f53c0915f5
-DATA constants<>+496(SB)/8, $0x3d2aabcb3d2aabcb
-DATA constants<>+504(SB)/8, $0x3d2aabcb3d2aabcb
-DATA constants<>+512(SB)/8, $0x3e2aaa553e2aaa55
-DATA constants<>+520(SB)/8, $0x3e2aaa553e2aaa55
-DATA constants<>+528(SB)/8, $0x3effffff3effffff
-DATA constants<>+536(SB)/8, $0x3effffff3effffff
-DATA constants<>+544(SB)/8, $0x7f8000007f800000
-DATA constants<>+552(SB)/8, $0x7f8000007f800000
-DATA constants<>+560(SB)/8, $0xfefffffffeffffff
-DATA constants<>+568(SB)/8, $0xfefffffffeffffff
-DATA constants<>+576(SB)/8, $0x3f3504f33f3504f3
-DATA constants<>+584(SB)/8, $0x3f3504f33f3504f3
-DATA constants<>+592(SB)/8, $0xbd97f3bdbd97f3bd
-DATA constants<>+600(SB)/8, $0xbd97f3bdbd97f3bd
-DATA constants<>+608(SB)/8, $0xff800000ff800000
-DATA constants<>+616(SB)/8, $0xff800000ff800000
-DATA constants<>+624(SB)/8, $0x3e034d573e034d57
-DATA constants<>+632(SB)/8, $0x3e034d573e034d57
-DATA constants<>+640(SB)/8, $0xbe07fe3fbe07fe3f
-DATA constants<>+648(SB)/8, $0xbe07fe3fbe07fe3f
-DATA constants<>+656(SB)/8, $0x3e115ebf3e115ebf
-DATA constants<>+664(SB)/8, $0x3e115ebf3e115ebf
-DATA constants<>+672(SB)/8, $0xbe2a0d77be2a0d77
-DATA constants<>+680(SB)/8, $0xbe2a0d77be2a0d77
-DATA constants<>+688(SB)/8, $0x3e4ccff43e4ccff4
-DATA constants<>+696(SB)/8, $0x3e4ccff43e4ccff4
-DATA constants<>+704(SB)/8, $0xbe800226be800226
-DATA constants<>+712(SB)/8, $0xbe800226be800226
-DATA constants<>+720(SB)/8, $0x3eaaaaac3eaaaaac
-DATA constants<>+728(SB)/8, $0x3eaaaaac3eaaaaac
-DATA constants<>+736(SB)/8, $0xbefffffcbefffffc
-DATA constants<>+744(SB)/8, $0xbefffffcbefffffc
-DATA constants<>+752(SB)/8, $0xbe054894be054894
-DATA constants<>+760(SB)/8, $0xbe054894be054894
-DATA constants<>+768(SB)/8, $0x32a5706032a57060
-DATA constants<>+776(SB)/8, $0x32a5706032a57060
-DATA constants<>+784(SB)/8, $0x3e4b0c483e4b0c48
-DATA constants<>+792(SB)/8, $0x3e4b0c483e4b0c48
-DATA constants<>+800(SB)/8, $0xbe420eeabe420eea
-DATA constants<>+808(SB)/8, $0xbe420eeabe420eea
-DATA constants<>+816(SB)/8, $0x3e4fd6793e4fd679
-DATA constants<>+824(SB)/8, $0x3e4fd6793e4fd679
-DATA constants<>+832(SB)/8, $0xbe755575be755575
-DATA constants<>+840(SB)/8, $0xbe755575be755575
-DATA constants<>+848(SB)/8, $0x3e93c5c53e93c5c5
-DATA constants<>+856(SB)/8, $0x3e93c5c53e93c5c5
-DATA constants<>+864(SB)/8, $0xbeb8ad8fbeb8ad8f
-DATA constants<>+872(SB)/8, $0xbeb8ad8fbeb8ad8f
-DATA constants<>+880(SB)/8, $0x3ef638513ef63851
-DATA constants<>+888(SB)/8, $0x3ef638513ef63851
-DATA constants<>+896(SB)/8, $0xbf38aa38bf38aa38
-DATA constants<>+904(SB)/8, $0xbf38aa38bf38aa38
-DATA constants<>+912(SB)/8, $0xbd1f08e1bd1f08e1
-DATA constants<>+920(SB)/8, $0xbd1f08e1bd1f08e1
-DATA constants<>+928(SB)/8, $0x369a84fc369a84fc
-DATA constants<>+936(SB)/8, $0x369a84fc369a84fc
-DATA constants<>+944(SB)/8, $0xb22d91afb22d91af
-DATA constants<>+952(SB)/8, $0xb22d91afb22d91af
-DATA constants<>+960(SB)/8, $0x3ede5bd93ede5bd9
-DATA constants<>+968(SB)/8, $0x3ede5bd93ede5bd9
-DATA constants<>+976(SB)/8, $0x3e9a20003e9a2000
-DATA constants<>+984(SB)/8, $0x3e9a20003e9a2000
-DATA constants<>+992(SB)/8, $0x3d73f55c3d73f55c
-DATA constants<>+1000(SB)/8, $0x3d73f55c3d73f55c
-DATA constants<>+1008(SB)/8, $0xbd6a12f6bd6a12f6
-DATA constants<>+1016(SB)/8, $0xbd6a12f6bd6a12f6
-DATA constants<>+1024(SB)/8, $0x3d7a72673d7a7267
-DATA constants<>+1032(SB)/8, $0x3d7a72673d7a7267
-DATA constants<>+1040(SB)/8, $0xbd93b1a7bd93b1a7
-DATA constants<>+1048(SB)/8, $0xbd93b1a7bd93b1a7
-DATA constants<>+1056(SB)/8, $0x3db1ed633db1ed63
-DATA constants<>+1064(SB)/8, $0x3db1ed633db1ed63
-DATA constants<>+1072(SB)/8, $0xbdde5fd8bdde5fd8
-DATA constants<>+1080(SB)/8, $0xbdde5fd8bdde5fd8
-DATA constants<>+1088(SB)/8, $0x3e143d443e143d44
-DATA constants<>+1096(SB)/8, $0x3e143d443e143d44
-DATA constants<>+1104(SB)/8, $0xbe5e5bd5be5e5bd5
-DATA constants<>+1112(SB)/8, $0xbe5e5bd5be5e5bd5
-DATA constants<>+1120(SB)/8, $0x4680000046800000
-DATA constants<>+1128(SB)/8, $0x4680000046800000
-DATA constants<>+1136(SB)/8, $0x4b4000004b400000
-DATA constants<>+1144(SB)/8, $0x4b4000004b400000
-DATA constants<>+1152(SB)/8, $0x3ea2f9833ea2f983
-DATA constants<>+1160(SB)/8, $0x3ea2f9833ea2f983
-DATA constants<>+1168(SB)/8, $0x40490fdb40490fdb
-DATA constants<>+1176(SB)/8, $0x40490fdb40490fdb
-DATA constants<>+1184(SB)/8, $0xb3bbbd2eb3bbbd2e
-DATA constants<>+1192(SB)/8, $0xb3bbbd2eb3bbbd2e
-DATA constants<>+1200(SB)/8, $0xa7772ceda7772ced
-DATA constants<>+1208(SB)/8, $0xa7772ceda7772ced
-DATA constants<>+1216(SB)/8, $0x362ee462362ee462
-DATA constants<>+1224(SB)/8, $0x362ee462362ee462
-DATA constants<>+1232(SB)/8, $0xbe2aaaa6be2aaaa6
-DATA constants<>+1240(SB)/8, $0xbe2aaaa6be2aaaa6
-DATA constants<>+1248(SB)/8, $0xb94fb877b94fb877
-DATA constants<>+1256(SB)/8, $0xb94fb877b94fb877
-DATA constants<>+1264(SB)/8, $0x3c08876d3c08876d
-DATA constants<>+1272(SB)/8, $0x3c08876d3c08876d
-DATA constants<>+1280(SB)/8, $0x4b4000014b400001
-DATA constants<>+1288(SB)/8, $0x4b4000014b400001
-DATA constants<>+1296(SB)/8, $0xbf000000bf000000
-DATA constants<>+1304(SB)/8, $0xbf000000bf000000
-DATA constants<>+1312(SB)/8, $0xb33bbd2eb33bbd2e
-DATA constants<>+1320(SB)/8, $0xb33bbd2eb33bbd2e
-DATA constants<>+1328(SB)/8, $0x0000000100000001
-DATA constants<>+1336(SB)/8, $0x0000000100000001
-DATA constants<>+1344(SB)/8, $0x3f22f9833f22f983
-DATA constants<>+1352(SB)/8, $0x3f22f9833f22f983
-DATA constants<>+1360(SB)/8, $0x3fc90fdb3fc90fdb
-DATA constants<>+1368(SB)/8, $0x3fc90fdb3fc90fdb
-DATA constants<>+1376(SB)/8, $0xa6f72ceda6f72ced
-DATA constants<>+1384(SB)/8, $0xa6f72ceda6f72ced
-DATA constants<>+1392(SB)/8, $0x3b8f48d53b8f48d5
-DATA constants<>+1400(SB)/8, $0x3b8f48d53b8f48d5
-DATA constants<>+1408(SB)/8, $0x38ce09c638ce09c6
-DATA constants<>+1416(SB)/8, $0x38ce09c638ce09c6
-DATA constants<>+1424(SB)/8, $0x3c3165973c316597
-DATA constants<>+1432(SB)/8, $0x3c3165973c316597
-DATA constants<>+1440(SB)/8, $0x3cae606a3cae606a
-DATA constants<>+1448(SB)/8, $0x3cae606a3cae606a
-DATA constants<>+1456(SB)/8, $0x3d5d6ce13d5d6ce1
-DATA constants<>+1464(SB)/8, $0x3d5d6ce13d5d6ce1
-DATA constants<>+1472(SB)/8, $0x3e0886cf3e0886cf
-DATA constants<>+1480(SB)/8, $0x3e0886cf3e0886cf
-DATA constants<>+1488(SB)/8, $0x3eaaaab03eaaaab0
-DATA constants<>+1496(SB)/8, $0x3eaaaab03eaaaab0
-DATA constants<>+1504(SB)/8, $0x3f1000003f100000
-DATA constants<>+1512(SB)/8, $0x3f1000003f100000
-DATA constants<>+1520(SB)/8, $0x3d427df53d427df5
-DATA constants<>+1528(SB)/8, $0x3d427df53d427df5
-DATA constants<>+1536(SB)/8, $0x4000000040000000
-DATA constants<>+1544(SB)/8, $0x4000000040000000
-DATA constants<>+1552(SB)/8, $0x3bdcf3a53bdcf3a5
-DATA constants<>+1560(SB)/8, $0x3bdcf3a53bdcf3a5
-DATA constants<>+1568(SB)/8, $0x3d0b4eca3d0b4eca
-DATA constants<>+1576(SB)/8, $0x3d0b4eca3d0b4eca
-DATA constants<>+1584(SB)/8, $0x3d352cd33d352cd3
-DATA constants<>+1592(SB)/8, $0x3d352cd33d352cd3
-DATA constants<>+1600(SB)/8, $0x3d99a4993d99a499
-DATA constants<>+1608(SB)/8, $0x3d99a4993d99a499
-DATA constants<>+1616(SB)/8, $0x3e2aaa933e2aaa93
-DATA constants<>+1624(SB)/8, $0x3e2aaa933e2aaa93
-DATA constants<>+1632(SB)/8, $0xbae9b0a7bae9b0a7
-DATA constants<>+1640(SB)/8, $0xbae9b0a7bae9b0a7
-DATA constants<>+1648(SB)/8, $0x3c3213f03c3213f0
-DATA constants<>+1656(SB)/8, $0x3c3213f03c3213f0
-DATA constants<>+1664(SB)/8, $0xbcfec002bcfec002
-DATA constants<>+1672(SB)/8, $0xbcfec002bcfec002
-DATA constants<>+1680(SB)/8, $0x3d6d15503d6d1550
-DATA constants<>+1688(SB)/8, $0x3d6d15503d6d1550
-DATA constants<>+1696(SB)/8, $0xbdac0498bdac0498
-DATA constants<>+1704(SB)/8, $0xbdac0498bdac0498
-DATA constants<>+1712(SB)/8, $0x3de046283de04628
-DATA constants<>+1720(SB)/8, $0x3de046283de04628
-DATA constants<>+1728(SB)/8, $0xbe121043be121043
-DATA constants<>+1736(SB)/8, $0xbe121043be121043
-DATA constants<>+1744(SB)/8, $0x3e4cc8f23e4cc8f2
-DATA constants<>+1752(SB)/8, $0x3e4cc8f23e4cc8f2
-DATA constants<>+1760(SB)/8, $0xbeaaaa9fbeaaaa9f
-DATA constants<>+1768(SB)/8, $0xbeaaaa9fbeaaaa9f
-DATA constants<>+1776(SB)/8, $0x4120000041200000
-DATA constants<>+1784(SB)/8, $0x4120000041200000
-DATA constants<>+1792(SB)/8, $0xbbcc90d0bbcc90d0
-DATA constants<>+1800(SB)/8, $0xbbcc90d0bbcc90d0
-DATA constants<>+1808(SB)/8, $0x4038aa3b4038aa3b
-DATA constants<>+1816(SB)/8, $0x4038aa3b4038aa3b
-DATA constants<>+1824(SB)/8, $0x3eb172183eb17218
-DATA constants<>+1832(SB)/8, $0x3eb172183eb17218
-DATA constants<>+1840(SB)/8, $0x3db568ac3db568ac
-DATA constants<>+1848(SB)/8, $0x3db568ac3db568ac
-DATA constants<>+1856(SB)/8, $0x3f0ccccd3f0ccccd
-DATA constants<>+1864(SB)/8, $0x3f0ccccd3f0ccccd
-DATA constants<>+1872(SB)/8, $0x3cac728c3cac728c
-DATA constants<>+1880(SB)/8, $0x3cac728c3cac728c
-DATA constants<>+1888(SB)/8, $0xbd5c8f3fbd5c8f3f
-DATA constants<>+1896(SB)/8, $0xbd5c8f3fbd5c8f3f
-DATA constants<>+1904(SB)/8, $0x3e0886773e088677
-DATA constants<>+1912(SB)/8, $0x3e0886773e088677
-DATA constants<>+1920(SB)/8, $0xbeaaaaa5beaaaaa5
-DATA constants<>+1928(SB)/8, $0xbeaaaaa5beaaaaa5
-DATA constants<>+1936(SB)/8, $0x3e891f983e891f98
-DATA constants<>+1944(SB)/8, $0x3e891f983e891f98
-DATA constants<>+1952(SB)/8, $0x3f2aac273f2aac27
-DATA constants<>+1960(SB)/8, $0x3f2aac273f2aac27
-DATA constants<>+1968(SB)/8, $0x3faaaa453faaaa45
-DATA constants<>+1976(SB)/8, $0x3faaaa453faaaa45
-DATA constants<>+1984(SB)/8, $0x3ffffffe3ffffffe
-DATA constants<>+1992(SB)/8, $0x3ffffffe3ffffffe
-DATA constants<>+2000(SB)/8, $0x42b3666642b36666
-DATA constants<>+2008(SB)/8, $0x42b3666642b36666
-DATA constants<>+2016(SB)/8, $0x4b40007d4b40007d
-DATA constants<>+2024(SB)/8, $0x4b40007d4b40007d
-DATA constants<>+2032(SB)/8, $0x3e0000003e000000
-DATA constants<>+2040(SB)/8, $0x3e0000003e000000
-DATA constants<>+2048(SB)/8, $0x363ab60f363ab60f
-DATA constants<>+2056(SB)/8, $0x363ab60f363ab60f
-DATA constants<>+2064(SB)/8, $0x3950115e3950115e
-DATA constants<>+2072(SB)/8, $0x3950115e3950115e
-DATA constants<>+2080(SB)/8, $0x3c0888703c088870
-DATA constants<>+2088(SB)/8, $0x3c0888703c088870
-DATA constants<>+2096(SB)/8, $0x5d8000005d800000
-DATA constants<>+2104(SB)/8, $0x5d8000005d800000
-DATA constants<>+2112(SB)/8, $0x3f7fffff3f7fffff
-DATA constants<>+2120(SB)/8, $0x3f7fffff3f7fffff
-DATA constants<>+2128(SB)/8, $0x4280000042800000
-DATA constants<>+2136(SB)/8, $0x4280000042800000
-DATA constants<>+2144(SB)/8, $0x41f0000041f00000
-DATA constants<>+2152(SB)/8, $0x41f0000041f00000
-DATA constants<>+2160(SB)/8, $0xc2dc0000c2dc0000
-DATA constants<>+2168(SB)/8, $0xc2dc0000c2dc0000
-DATA constants<>+2176(SB)/8, $0x1f8000001f800000
-DATA constants<>+2184(SB)/8, $0x1f8000001f800000
-DATA constants<>+2192(SB)/8, $0xbd922000bd922000
-DATA constants<>+2200(SB)/8, $0xbd922000bd922000
-DATA constants<>+2208(SB)/8, $0xc1300000c1300000
-DATA constants<>+2216(SB)/8, $0xc1300000c1300000
-DATA constants<>+2224(SB)/8, $0xbfcc4200bfcc4200
-DATA constants<>+2232(SB)/8, $0xbfcc4200bfcc4200
-DATA constants<>+2240(SB)/8, $0xb69e549bb69e549b
-DATA constants<>+2248(SB)/8, $0xb69e549bb69e549b
-DATA constants<>+2256(SB)/8, $0xb6a67a87b6a67a87
-DATA constants<>+2264(SB)/8, $0xb6a67a87b6a67a87
-DATA constants<>+2272(SB)/8, $0x3fc000003fc00000
-DATA constants<>+2280(SB)/8, $0x3fc000003fc00000
-DATA constants<>+2288(SB)/8, $0x416c0000416c0000
-DATA constants<>+2296(SB)/8, $0x416c0000416c0000
-DATA constants<>+2304(SB)/8, $0x4b4000bf4b4000bf
-DATA constants<>+2312(SB)/8, $0x4b4000bf4b4000bf
-DATA constants<>+2320(SB)/8, $0x3a38e5513a38e551
-DATA constants<>+2328(SB)/8, $0x3a38e5513a38e551
-DATA constants<>+2336(SB)/8, $0x3e9e0a203e9e0a20
-DATA constants<>+2344(SB)/8, $0x3e9e0a203e9e0a20
-DATA constants<>+2352(SB)/8, $0x3ace60453ace6045
-DATA constants<>+2360(SB)/8, $0x3ace60453ace6045
-DATA constants<>+2368(SB)/8, $0x3f4000003f400000
-DATA constants<>+2376(SB)/8, $0x3f4000003f400000
-DATA constants<>+2384(SB)/8, $0x39b9540d39b9540d
-DATA constants<>+2392(SB)/8, $0x39b9540d39b9540d
-DATA constants<>+2400(SB)/8, $0xbb3e65c4bb3e65c4
-DATA constants<>+2408(SB)/8, $0xbb3e65c4bb3e65c4
-DATA constants<>+2416(SB)/8, $0xbb1ec3bdbb1ec3bd
-DATA constants<>+2424(SB)/8, $0xbb1ec3bdbb1ec3bd
-DATA constants<>+2432(SB)/8, $0x3a83c3333a83c333
-DATA constants<>+2440(SB)/8, $0x3a83c3333a83c333
-DATA constants<>+2448(SB)/8, $0x3c302ac73c302ac7
-DATA constants<>+2456(SB)/8, $0x3c302ac73c302ac7
-DATA constants<>+2464(SB)/8, $0x3c916a733c916a73
-DATA constants<>+2472(SB)/8, $0x3c916a733c916a73
-DATA constants<>+2480(SB)/8, $0xbca2285fbca2285f
-DATA constants<>+2488(SB)/8, $0xbca2285fbca2285f
-DATA constants<>+2496(SB)/8, $0xbe0153ffbe0153ff
-DATA constants<>+2504(SB)/8, $0xbe0153ffbe0153ff
-DATA constants<>+2512(SB)/8, $0x3e5830263e583026
-DATA constants<>+2520(SB)/8, $0x3e5830263e583026
-DATA constants<>+2528(SB)/8, $0x3c1a12943c1a1294
-DATA constants<>+2536(SB)/8, $0x3c1a12943c1a1294
-DATA constants<>+2544(SB)/8, $0x3d2358a33d2358a3
-DATA constants<>+2552(SB)/8, $0x3d2358a33d2358a3
-DATA constants<>+2560(SB)/8, $0x3e082bdb3e082bdb
-DATA constants<>+2568(SB)/8, $0x3e082bdb3e082bdb
-DATA constants<>+2576(SB)/8, $0x3ecc42293ecc4229
-DATA constants<>+2584(SB)/8, $0x3ecc42293ecc4229
-DATA constants<>+2592(SB)/8, $0x38a3b8ff38a3b8ff
-DATA constants<>+2600(SB)/8, $0x38a3b8ff38a3b8ff
-DATA constants<>+2608(SB)/8, $0x407ccccd407ccccd
-DATA constants<>+2616(SB)/8, $0x407ccccd407ccccd
-DATA constants<>+2624(SB)/8, $0x4018000040180000
-DATA constants<>+2632(SB)/8, $0x4018000040180000
-DATA constants<>+2640(SB)/8, $0xb715c120b715c120
-DATA constants<>+2648(SB)/8, $0xb715c120b715c120
-DATA constants<>+2656(SB)/8, $0xba51a8afba51a8af
-DATA constants<>+2664(SB)/8, $0xba51a8afba51a8af
-DATA constants<>+2672(SB)/8, $0x3ba9f9123ba9f912
-DATA constants<>+2680(SB)/8, $0x3ba9f9123ba9f912
-DATA constants<>+2688(SB)/8, $0xbcdbfb8dbcdbfb8d
-DATA constants<>+2696(SB)/8, $0xbcdbfb8dbcdbfb8d
-DATA constants<>+2704(SB)/8, $0x3de716733de71673
-DATA constants<>+2712(SB)/8, $0x3de716733de71673
-DATA constants<>+2720(SB)/8, $0xbec0939fbec0939f
-DATA constants<>+2728(SB)/8, $0xbec0939fbec0939f
-DATA constants<>+2736(SB)/8, $0x3e0375d43e0375d4
-DATA constants<>+2744(SB)/8, $0x3e0375d43e0375d4
-DATA constants<>+2752(SB)/8, $0x3810da863810da86
-DATA constants<>+2760(SB)/8, $0x3810da863810da86
-DATA constants<>+2768(SB)/8, $0x37bc469537bc4695
-DATA constants<>+2776(SB)/8, $0x37bc469537bc4695
-DATA constants<>+2784(SB)/8, $0xb9aec45cb9aec45c
-DATA constants<>+2792(SB)/8, $0xb9aec45cb9aec45c
-DATA constants<>+2800(SB)/8, $0x3a274d8f3a274d8f
-DATA constants<>+2808(SB)/8, $0x3a274d8f3a274d8f
-DATA constants<>+2816(SB)/8, $0x38eca05338eca053
-DATA constants<>+2824(SB)/8, $0x38eca05338eca053
-DATA constants<>+2832(SB)/8, $0xbb4e2570bb4e2570
-DATA constants<>+2840(SB)/8, $0xbb4e2570bb4e2570
-DATA constants<>+2848(SB)/8, $0x3c090c943c090c94
-DATA constants<>+2856(SB)/8, $0x3c090c943c090c94
-DATA constants<>+2864(SB)/8, $0xbc56ff1bbc56ff1b
-DATA constants<>+2872(SB)/8, $0xbc56ff1bbc56ff1b
-DATA constants<>+2880(SB)/8, $0x3c60edd33c60edd3
-DATA constants<>+2888(SB)/8, $0x3c60edd33c60edd3
-DATA constants<>+2896(SB)/8, $0xbc1bec6bbc1bec6b
-DATA constants<>+2904(SB)/8, $0xbc1bec6bbc1bec6b
-DATA constants<>+2912(SB)/8, $0x3b8349ea3b8349ea
-DATA constants<>+2920(SB)/8, $0x3b8349ea3b8349ea
-DATA constants<>+2928(SB)/8, $0x3f7fccb13f7fccb1
-DATA constants<>+2936(SB)/8, $0x3f7fccb13f7fccb1
-DATA constants<>+2944(SB)/8, $0x41a0000041a00000
-DATA constants<>+2952(SB)/8, $0x41a0000041a00000
-DATA constants<>+2960(SB)/8, $0xbb57a4e7bb57a4e7
-DATA constants<>+2968(SB)/8, $0xbb57a4e7bb57a4e7
-DATA constants<>+2976(SB)/8, $0x3ca48be73ca48be7
-DATA constants<>+2984(SB)/8, $0x3ca48be73ca48be7
-DATA constants<>+2992(SB)/8, $0xbd6b5846bd6b5846
-DATA constants<>+3000(SB)/8, $0xbd6b5846bd6b5846
-DATA constants<>+3008(SB)/8, $0x3dda57043dda5704
-DATA constants<>+3016(SB)/8, $0x3dda57043dda5704
-DATA constants<>+3024(SB)/8, $0xbe1d21afbe1d21af
-DATA constants<>+3032(SB)/8, $0xbe1d21afbe1d21af
-DATA constants<>+3040(SB)/8, $0x3e49a5aa3e49a5aa
-DATA constants<>+3048(SB)/8, $0x3e49a5aa3e49a5aa
-DATA constants<>+3056(SB)/8, $0xbe7f91f3be7f91f3
-DATA constants<>+3064(SB)/8, $0xbe7f91f3be7f91f3
-DATA constants<>+3072(SB)/8, $0x3eaaa6e83eaaa6e8
-DATA constants<>+3080(SB)/8, $0x3eaaa6e83eaaa6e8
-DATA constants<>+3088(SB)/8, $0xbeffffe9beffffe9
-DATA constants<>+3096(SB)/8, $0xbeffffe9beffffe9
-DATA constants<>+3104(SB)/8, $0x3fe109663fe10966
-DATA constants<>+3112(SB)/8, $0x3fe109663fe10966
-DATA constants<>+3120(SB)/8, $0x3f867d5f3f867d5f
-DATA constants<>+3128(SB)/8, $0x3f867d5f3f867d5f
-DATA constants<>+3136(SB)/8, $0x3eaaaaab3eaaaaab
-DATA constants<>+3144(SB)/8, $0x3eaaaaab3eaaaaab
-DATA constants<>+3152(SB)/8, $0x4b4000fe4b4000fe
-DATA constants<>+3160(SB)/8, $0x4b4000fe4b4000fe
-DATA constants<>+3168(SB)/8, $0x4580000045800000
-DATA constants<>+3176(SB)/8, $0x4580000045800000
-DATA constants<>+3184(SB)/8, $0x3defd1323defd132
-DATA constants<>+3192(SB)/8, $0x3defd1323defd132
-DATA constants<>+3200(SB)/8, $0xb22aaaabb22aaaab
-DATA constants<>+3208(SB)/8, $0xb22aaaabb22aaaab
-DATA constants<>+3216(SB)/8, $0x3325706033257060
-DATA constants<>+3224(SB)/8, $0x3325706033257060
-DATA constants<>+3232(SB)/8, $0x4320000043200000
-DATA constants<>+3240(SB)/8, $0x4320000043200000
-DATA constants<>+3248(SB)/8, $0xc3200000c3200000
-DATA constants<>+3256(SB)/8, $0xc3200000c3200000
-DATA constants<>+3264(SB)/8, $0x3920d6f53920d6f5
-DATA constants<>+3272(SB)/8, $0x3920d6f53920d6f5
-DATA constants<>+3280(SB)/8, $0x3f3172183f317218
-DATA constants<>+3288(SB)/8, $0x3f3172183f317218
-DATA constants<>+3296(SB)/8, $0x3e12293e3e12293e
-DATA constants<>+3304(SB)/8, $0x3e12293e3e12293e
-DATA constants<>+3312(SB)/8, $0x3e4ccd003e4ccd00
-DATA constants<>+3320(SB)/8, $0x3e4ccd003e4ccd00
-DATA constants<>+3328(SB)/8, $0x3aaf862b3aaf862b
-DATA constants<>+3336(SB)/8, $0x3aaf862b3aaf862b
-DATA constants<>+3344(SB)/8, $0x3c1d96d73c1d96d7
-DATA constants<>+3352(SB)/8, $0x3c1d96d73c1d96d7
-DATA constants<>+3360(SB)/8, $0x3d6357bb3d6357bb
-DATA constants<>+3368(SB)/8, $0x3d6357bb3d6357bb
-DATA constants<>+3376(SB)/8, $0x3e75fdee3e75fdee
-DATA constants<>+3384(SB)/8, $0x3e75fdee3e75fdee
-DATA constants<>+3392(SB)/8, $0x42b1999a42b1999a
-DATA constants<>+3400(SB)/8, $0x42b1999a42b1999a
-DATA constants<>+3408(SB)/8, $0xc2b00000c2b00000
-DATA constants<>+3416(SB)/8, $0xc2b00000c2b00000
-DATA constants<>+3424(SB)/8, $0x3d61faff3d61faff
-DATA constants<>+3432(SB)/8, $0x3d61faff3d61faff
-DATA constants<>+3440(SB)/8, $0x3e78704b3e78704b
-DATA constants<>+3448(SB)/8, $0x3e78704b3e78704b
-DATA constants<>+3456(SB)/8, $0x3f3179953f317995
-DATA constants<>+3464(SB)/8, $0x3f3179953f317995
-DATA constants<>+3472(SB)/8, $0x3f7ffb453f7ffb45
-DATA constants<>+3480(SB)/8, $0x3f7ffb453f7ffb45
-DATA constants<>+3488(SB)/8, $0x40b0000040b00000
-DATA constants<>+3496(SB)/8, $0x40b0000040b00000
-DATA constants<>+3504(SB)/8, $0xc0b00000c0b00000
-DATA constants<>+3512(SB)/8, $0xc0b00000c0b00000
-DATA constants<>+3520(SB)/8, $0x3ace916f3ace916f
-DATA constants<>+3528(SB)/8, $0x3ace916f3ace916f
-DATA constants<>+3536(SB)/8, $0x387cda82387cda82
-DATA constants<>+3544(SB)/8, $0x387cda82387cda82
-DATA constants<>+3552(SB)/8, $0x3ded0dfb3ded0dfb
-DATA constants<>+3560(SB)/8, $0x3ded0dfb3ded0dfb
-DATA constants<>+3568(SB)/8, $0x3f7fffbc3f7fffbc
-DATA constants<>+3576(SB)/8, $0x3f7fffbc3f7fffbc
-DATA constants<>+3584(SB)/8, $0x3c93291c3c93291c
-DATA constants<>+3592(SB)/8, $0x3c93291c3c93291c
-DATA constants<>+3600(SB)/8, $0x3ee5ea443ee5ea44
-DATA constants<>+3608(SB)/8, $0x3ee5ea443ee5ea44
-DATA constants<>+3616(SB)/8, $0xbd922279bd922279
-DATA constants<>+3624(SB)/8, $0xbd922279bd922279
-DATA constants<>+3632(SB)/8, $0xbfcc422abfcc422a
-DATA constants<>+3640(SB)/8, $0xbfcc422abfcc422a
-GLOBL constants<>(SB), RODATA|NOPTR, $3648
+DATA constants<>+336(SB)/8, $0xc2b00000c2b00000
+DATA constants<>+344(SB)/8, $0xc2b00000c2b00000
+DATA constants<>+352(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA constants<>+360(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA constants<>+368(SB)/8, $0x3f3172183f317218
+DATA constants<>+376(SB)/8, $0x3f3172183f317218
+DATA constants<>+384(SB)/8, $0x3c07d3ec3c07d3ec
+DATA constants<>+392(SB)/8, $0x3c07d3ec3c07d3ec
+DATA constants<>+400(SB)/8, $0x3d2b9d683d2b9d68
+DATA constants<>+408(SB)/8, $0x3d2b9d683d2b9d68
+DATA constants<>+416(SB)/8, $0x3e2aad373e2aad37
+DATA constants<>+424(SB)/8, $0x3e2aad373e2aad37
+DATA constants<>+432(SB)/8, $0x3efffee23efffee2
+DATA constants<>+440(SB)/8, $0x3efffee23efffee2
+DATA constants<>+448(SB)/8, $0x3f7ffffb3f7ffffb
+DATA constants<>+456(SB)/8, $0x3f7ffffb3f7ffffb
+DATA constants<>+464(SB)/8, $0x42b2000042b20000
+DATA constants<>+472(SB)/8, $0x42b2000042b20000
+DATA constants<>+480(SB)/8, $0xc1a00000c1a00000
+DATA constants<>+488(SB)/8, $0xc1a00000c1a00000
+DATA constants<>+496(SB)/8, $0x4b40007e4b40007e
+DATA constants<>+504(SB)/8, $0x4b40007e4b40007e
+DATA constants<>+512(SB)/8, $0x3f3172003f317200
+DATA constants<>+520(SB)/8, $0x3f3172003f317200
+DATA constants<>+528(SB)/8, $0x35bfbe8e35bfbe8e
+DATA constants<>+536(SB)/8, $0x35bfbe8e35bfbe8e
+DATA constants<>+544(SB)/8, $0x3ab567cd3ab567cd
+DATA constants<>+552(SB)/8, $0x3ab567cd3ab567cd
+DATA constants<>+560(SB)/8, $0x3f0000003f000000
+DATA constants<>+568(SB)/8, $0x3f0000003f000000
+DATA constants<>+576(SB)/8, $0x3300000033000000
+DATA constants<>+584(SB)/8, $0x3300000033000000
+DATA constants<>+592(SB)/8, $0x3c0915f53c0915f5
+DATA constants<>+600(SB)/8, $0x3c0915f53c0915f5
+DATA constants<>+608(SB)/8, $0x3d2aabcb3d2aabcb
+DATA constants<>+616(SB)/8, $0x3d2aabcb3d2aabcb
+DATA constants<>+624(SB)/8, $0x3e2aaa553e2aaa55
+DATA constants<>+632(SB)/8, $0x3e2aaa553e2aaa55
+DATA constants<>+640(SB)/8, $0x3effffff3effffff
+DATA constants<>+648(SB)/8, $0x3effffff3effffff
+DATA constants<>+656(SB)/8, $0x7f8000007f800000
+DATA constants<>+664(SB)/8, $0x7f8000007f800000
+DATA constants<>+672(SB)/8, $0xfefffffffeffffff
+DATA constants<>+680(SB)/8, $0xfefffffffeffffff
+DATA constants<>+688(SB)/8, $0x3f3504f33f3504f3
+DATA constants<>+696(SB)/8, $0x3f3504f33f3504f3
+DATA constants<>+704(SB)/8, $0xbd97f3bdbd97f3bd
+DATA constants<>+712(SB)/8, $0xbd97f3bdbd97f3bd
+DATA constants<>+720(SB)/8, $0xff800000ff800000
+DATA constants<>+728(SB)/8, $0xff800000ff800000
+DATA constants<>+736(SB)/8, $0x3e034d573e034d57
+DATA constants<>+744(SB)/8, $0x3e034d573e034d57
+DATA constants<>+752(SB)/8, $0xbe07fe3fbe07fe3f
+DATA constants<>+760(SB)/8, $0xbe07fe3fbe07fe3f
+DATA constants<>+768(SB)/8, $0x3e115ebf3e115ebf
+DATA constants<>+776(SB)/8, $0x3e115ebf3e115ebf
+DATA constants<>+784(SB)/8, $0xbe2a0d77be2a0d77
+DATA constants<>+792(SB)/8, $0xbe2a0d77be2a0d77
+DATA constants<>+800(SB)/8, $0x3e4ccff43e4ccff4
+DATA constants<>+808(SB)/8, $0x3e4ccff43e4ccff4
+DATA constants<>+816(SB)/8, $0xbe800226be800226
+DATA constants<>+824(SB)/8, $0xbe800226be800226
+DATA constants<>+832(SB)/8, $0x3eaaaaac3eaaaaac
+DATA constants<>+840(SB)/8, $0x3eaaaaac3eaaaaac
+DATA constants<>+848(SB)/8, $0xbefffffcbefffffc
+DATA constants<>+856(SB)/8, $0xbefffffcbefffffc
+DATA constants<>+864(SB)/8, $0xbe054894be054894
+DATA constants<>+872(SB)/8, $0xbe054894be054894
+DATA constants<>+880(SB)/8, $0x32a5706032a57060
+DATA constants<>+888(SB)/8, $0x32a5706032a57060
+DATA constants<>+896(SB)/8, $0x3e4b0c483e4b0c48
+DATA constants<>+904(SB)/8, $0x3e4b0c483e4b0c48
+DATA constants<>+912(SB)/8, $0xbe420eeabe420eea
+DATA constants<>+920(SB)/8, $0xbe420eeabe420eea
+DATA constants<>+928(SB)/8, $0x3e4fd6793e4fd679
+DATA constants<>+936(SB)/8, $0x3e4fd6793e4fd679
+DATA constants<>+944(SB)/8, $0xbe755575be755575
+DATA constants<>+952(SB)/8, $0xbe755575be755575
+DATA constants<>+960(SB)/8, $0x3e93c5c53e93c5c5
+DATA constants<>+968(SB)/8, $0x3e93c5c53e93c5c5
+DATA constants<>+976(SB)/8, $0xbeb8ad8fbeb8ad8f
+DATA constants<>+984(SB)/8, $0xbeb8ad8fbeb8ad8f
+DATA constants<>+992(SB)/8, $0x3ef638513ef63851
+DATA constants<>+1000(SB)/8, $0x3ef638513ef63851
+DATA constants<>+1008(SB)/8, $0xbf38aa38bf38aa38
+DATA constants<>+1016(SB)/8, $0xbf38aa38bf38aa38
+DATA constants<>+1024(SB)/8, $0xbd1f08e1bd1f08e1
+DATA constants<>+1032(SB)/8, $0xbd1f08e1bd1f08e1
+DATA constants<>+1040(SB)/8, $0x369a84fc369a84fc
+DATA constants<>+1048(SB)/8, $0x369a84fc369a84fc
+DATA constants<>+1056(SB)/8, $0xb22d91afb22d91af
+DATA constants<>+1064(SB)/8, $0xb22d91afb22d91af
+DATA constants<>+1072(SB)/8, $0x3ede5bd93ede5bd9
+DATA constants<>+1080(SB)/8, $0x3ede5bd93ede5bd9
+DATA constants<>+1088(SB)/8, $0x3e9a20003e9a2000
+DATA constants<>+1096(SB)/8, $0x3e9a20003e9a2000
+DATA constants<>+1104(SB)/8, $0x3d73f55c3d73f55c
+DATA constants<>+1112(SB)/8, $0x3d73f55c3d73f55c
+DATA constants<>+1120(SB)/8, $0xbd6a12f6bd6a12f6
+DATA constants<>+1128(SB)/8, $0xbd6a12f6bd6a12f6
+DATA constants<>+1136(SB)/8, $0x3d7a72673d7a7267
+DATA constants<>+1144(SB)/8, $0x3d7a72673d7a7267
+DATA constants<>+1152(SB)/8, $0xbd93b1a7bd93b1a7
+DATA constants<>+1160(SB)/8, $0xbd93b1a7bd93b1a7
+DATA constants<>+1168(SB)/8, $0x3db1ed633db1ed63
+DATA constants<>+1176(SB)/8, $0x3db1ed633db1ed63
+DATA constants<>+1184(SB)/8, $0xbdde5fd8bdde5fd8
+DATA constants<>+1192(SB)/8, $0xbdde5fd8bdde5fd8
+DATA constants<>+1200(SB)/8, $0x3e143d443e143d44
+DATA constants<>+1208(SB)/8, $0x3e143d443e143d44
+DATA constants<>+1216(SB)/8, $0xbe5e5bd5be5e5bd5
+DATA constants<>+1224(SB)/8, $0xbe5e5bd5be5e5bd5
+DATA constants<>+1232(SB)/8, $0x4680000046800000
+DATA constants<>+1240(SB)/8, $0x4680000046800000
+DATA constants<>+1248(SB)/8, $0x4b4000004b400000
+DATA constants<>+1256(SB)/8, $0x4b4000004b400000
+DATA constants<>+1264(SB)/8, $0x3ea2f9833ea2f983
+DATA constants<>+1272(SB)/8, $0x3ea2f9833ea2f983
+DATA constants<>+1280(SB)/8, $0x40490fdb40490fdb
+DATA constants<>+1288(SB)/8, $0x40490fdb40490fdb
+DATA constants<>+1296(SB)/8, $0xb3bbbd2eb3bbbd2e
+DATA constants<>+1304(SB)/8, $0xb3bbbd2eb3bbbd2e
+DATA constants<>+1312(SB)/8, $0xa7772ceda7772ced
+DATA constants<>+1320(SB)/8, $0xa7772ceda7772ced
+DATA constants<>+1328(SB)/8, $0x362ee462362ee462
+DATA constants<>+1336(SB)/8, $0x362ee462362ee462
+DATA constants<>+1344(SB)/8, $0xbe2aaaa6be2aaaa6
+DATA constants<>+1352(SB)/8, $0xbe2aaaa6be2aaaa6
+DATA constants<>+1360(SB)/8, $0xb94fb877b94fb877
+DATA constants<>+1368(SB)/8, $0xb94fb877b94fb877
+DATA constants<>+1376(SB)/8, $0x3c08876d3c08876d
+DATA constants<>+1384(SB)/8, $0x3c08876d3c08876d
+DATA constants<>+1392(SB)/8, $0x4b4000014b400001
+DATA constants<>+1400(SB)/8, $0x4b4000014b400001
+DATA constants<>+1408(SB)/8, $0xbf000000bf000000
+DATA constants<>+1416(SB)/8, $0xbf000000bf000000
+DATA constants<>+1424(SB)/8, $0xb33bbd2eb33bbd2e
+DATA constants<>+1432(SB)/8, $0xb33bbd2eb33bbd2e
+DATA constants<>+1440(SB)/8, $0x0000000100000001
+DATA constants<>+1448(SB)/8, $0x0000000100000001
+DATA constants<>+1456(SB)/8, $0x3f22f9833f22f983
+DATA constants<>+1464(SB)/8, $0x3f22f9833f22f983
+DATA constants<>+1472(SB)/8, $0x3fc90fdb3fc90fdb
+DATA constants<>+1480(SB)/8, $0x3fc90fdb3fc90fdb
+DATA constants<>+1488(SB)/8, $0xa6f72ceda6f72ced
+DATA constants<>+1496(SB)/8, $0xa6f72ceda6f72ced
+DATA constants<>+1504(SB)/8, $0x3b8f48d53b8f48d5
+DATA constants<>+1512(SB)/8, $0x3b8f48d53b8f48d5
+DATA constants<>+1520(SB)/8, $0x38ce09c638ce09c6
+DATA constants<>+1528(SB)/8, $0x38ce09c638ce09c6
+DATA constants<>+1536(SB)/8, $0x3c3165973c316597
+DATA constants<>+1544(SB)/8, $0x3c3165973c316597
+DATA constants<>+1552(SB)/8, $0x3cae606a3cae606a
+DATA constants<>+1560(SB)/8, $0x3cae606a3cae606a
+DATA constants<>+1568(SB)/8, $0x3d5d6ce13d5d6ce1
+DATA constants<>+1576(SB)/8, $0x3d5d6ce13d5d6ce1
+DATA constants<>+1584(SB)/8, $0x3e0886cf3e0886cf
+DATA constants<>+1592(SB)/8, $0x3e0886cf3e0886cf
+DATA constants<>+1600(SB)/8, $0x3eaaaab03eaaaab0
+DATA constants<>+1608(SB)/8, $0x3eaaaab03eaaaab0
+DATA constants<>+1616(SB)/8, $0x3f1000003f100000
+DATA constants<>+1624(SB)/8, $0x3f1000003f100000
+DATA constants<>+1632(SB)/8, $0x3d427df53d427df5
+DATA constants<>+1640(SB)/8, $0x3d427df53d427df5
+DATA constants<>+1648(SB)/8, $0x4000000040000000
+DATA constants<>+1656(SB)/8, $0x4000000040000000
+DATA constants<>+1664(SB)/8, $0x3bdcf3a53bdcf3a5
+DATA constants<>+1672(SB)/8, $0x3bdcf3a53bdcf3a5
+DATA constants<>+1680(SB)/8, $0x3d0b4eca3d0b4eca
+DATA constants<>+1688(SB)/8, $0x3d0b4eca3d0b4eca
+DATA constants<>+1696(SB)/8, $0x3d352cd33d352cd3
+DATA constants<>+1704(SB)/8, $0x3d352cd33d352cd3
+DATA constants<>+1712(SB)/8, $0x3d99a4993d99a499
+DATA constants<>+1720(SB)/8, $0x3d99a4993d99a499
+DATA constants<>+1728(SB)/8, $0x3e2aaa933e2aaa93
+DATA constants<>+1736(SB)/8, $0x3e2aaa933e2aaa93
+DATA constants<>+1744(SB)/8, $0xbae9b0a7bae9b0a7
+DATA constants<>+1752(SB)/8, $0xbae9b0a7bae9b0a7
+DATA constants<>+1760(SB)/8, $0x3c3213f03c3213f0
+DATA constants<>+1768(SB)/8, $0x3c3213f03c3213f0
+DATA constants<>+1776(SB)/8, $0xbcfec002bcfec002
+DATA constants<>+1784(SB)/8, $0xbcfec002bcfec002
+DATA constants<>+1792(SB)/8, $0x3d6d15503d6d1550
+DATA constants<>+1800(SB)/8, $0x3d6d15503d6d1550
+DATA constants<>+1808(SB)/8, $0xbdac0498bdac0498
+DATA constants<>+1816(SB)/8, $0xbdac0498bdac0498
+DATA constants<>+1824(SB)/8, $0x3de046283de04628
+DATA constants<>+1832(SB)/8, $0x3de046283de04628
+DATA constants<>+1840(SB)/8, $0xbe121043be121043
+DATA constants<>+1848(SB)/8, $0xbe121043be121043
+DATA constants<>+1856(SB)/8, $0x3e4cc8f23e4cc8f2
+DATA constants<>+1864(SB)/8, $0x3e4cc8f23e4cc8f2
+DATA constants<>+1872(SB)/8, $0xbeaaaa9fbeaaaa9f
+DATA constants<>+1880(SB)/8, $0xbeaaaa9fbeaaaa9f
+DATA constants<>+1888(SB)/8, $0x4120000041200000
+DATA constants<>+1896(SB)/8, $0x4120000041200000
+DATA constants<>+1904(SB)/8, $0xbbcc90d0bbcc90d0
+DATA constants<>+1912(SB)/8, $0xbbcc90d0bbcc90d0
+DATA constants<>+1920(SB)/8, $0x4038aa3b4038aa3b
+DATA constants<>+1928(SB)/8, $0x4038aa3b4038aa3b
+DATA constants<>+1936(SB)/8, $0x3eb172183eb17218
+DATA constants<>+1944(SB)/8, $0x3eb172183eb17218
+DATA constants<>+1952(SB)/8, $0x3db568ac3db568ac
+DATA constants<>+1960(SB)/8, $0x3db568ac3db568ac
+DATA constants<>+1968(SB)/8, $0x3f0ccccd3f0ccccd
+DATA constants<>+1976(SB)/8, $0x3f0ccccd3f0ccccd
+DATA constants<>+1984(SB)/8, $0x3cac728c3cac728c
+DATA constants<>+1992(SB)/8, $0x3cac728c3cac728c
+DATA constants<>+2000(SB)/8, $0xbd5c8f3fbd5c8f3f
+DATA constants<>+2008(SB)/8, $0xbd5c8f3fbd5c8f3f
+DATA constants<>+2016(SB)/8, $0x3e0886773e088677
+DATA constants<>+2024(SB)/8, $0x3e0886773e088677
+DATA constants<>+2032(SB)/8, $0xbeaaaaa5beaaaaa5
+DATA constants<>+2040(SB)/8, $0xbeaaaaa5beaaaaa5
+DATA constants<>+2048(SB)/8, $0x3e891f983e891f98
+DATA constants<>+2056(SB)/8, $0x3e891f983e891f98
+DATA constants<>+2064(SB)/8, $0x3f2aac273f2aac27
+DATA constants<>+2072(SB)/8, $0x3f2aac273f2aac27
+DATA constants<>+2080(SB)/8, $0x3faaaa453faaaa45
+DATA constants<>+2088(SB)/8, $0x3faaaa453faaaa45
+DATA constants<>+2096(SB)/8, $0x3ffffffe3ffffffe
+DATA constants<>+2104(SB)/8, $0x3ffffffe3ffffffe
+DATA constants<>+2112(SB)/8, $0x42b3666642b36666
+DATA constants<>+2120(SB)/8, $0x42b3666642b36666
+DATA constants<>+2128(SB)/8, $0x4b40007d4b40007d
+DATA constants<>+2136(SB)/8, $0x4b40007d4b40007d
+DATA constants<>+2144(SB)/8, $0x3e0000003e000000
+DATA constants<>+2152(SB)/8, $0x3e0000003e000000
+DATA constants<>+2160(SB)/8, $0x363ab60f363ab60f
+DATA constants<>+2168(SB)/8, $0x363ab60f363ab60f
+DATA constants<>+2176(SB)/8, $0x3950115e3950115e
+DATA constants<>+2184(SB)/8, $0x3950115e3950115e
+DATA constants<>+2192(SB)/8, $0x3c0888703c088870
+DATA constants<>+2200(SB)/8, $0x3c0888703c088870
+DATA constants<>+2208(SB)/8, $0x5d8000005d800000
+DATA constants<>+2216(SB)/8, $0x5d8000005d800000
+DATA constants<>+2224(SB)/8, $0x3f7fffff3f7fffff
+DATA constants<>+2232(SB)/8, $0x3f7fffff3f7fffff
+DATA constants<>+2240(SB)/8, $0x4280000042800000
+DATA constants<>+2248(SB)/8, $0x4280000042800000
+DATA constants<>+2256(SB)/8, $0x41f0000041f00000
+DATA constants<>+2264(SB)/8, $0x41f0000041f00000
+DATA constants<>+2272(SB)/8, $0xc2dc0000c2dc0000
+DATA constants<>+2280(SB)/8, $0xc2dc0000c2dc0000
+DATA constants<>+2288(SB)/8, $0x1f8000001f800000
+DATA constants<>+2296(SB)/8, $0x1f8000001f800000
+DATA constants<>+2304(SB)/8, $0xbd922000bd922000
+DATA constants<>+2312(SB)/8, $0xbd922000bd922000
+DATA constants<>+2320(SB)/8, $0xc1300000c1300000
+DATA constants<>+2328(SB)/8, $0xc1300000c1300000
+DATA constants<>+2336(SB)/8, $0xbfcc4200bfcc4200
+DATA constants<>+2344(SB)/8, $0xbfcc4200bfcc4200
+DATA constants<>+2352(SB)/8, $0xb69e549bb69e549b
+DATA constants<>+2360(SB)/8, $0xb69e549bb69e549b
+DATA constants<>+2368(SB)/8, $0xb6a67a87b6a67a87
+DATA constants<>+2376(SB)/8, $0xb6a67a87b6a67a87
+DATA constants<>+2384(SB)/8, $0x3fc000003fc00000
+DATA constants<>+2392(SB)/8, $0x3fc000003fc00000
+DATA constants<>+2400(SB)/8, $0x416c0000416c0000
+DATA constants<>+2408(SB)/8, $0x416c0000416c0000
+DATA constants<>+2416(SB)/8, $0x4b4000bf4b4000bf
+DATA constants<>+2424(SB)/8, $0x4b4000bf4b4000bf
+DATA constants<>+2432(SB)/8, $0x3a38e5513a38e551
+DATA constants<>+2440(SB)/8, $0x3a38e5513a38e551
+DATA constants<>+2448(SB)/8, $0x3e9e0a203e9e0a20
+DATA constants<>+2456(SB)/8, $0x3e9e0a203e9e0a20
+DATA constants<>+2464(SB)/8, $0x3ace60453ace6045
+DATA constants<>+2472(SB)/8, $0x3ace60453ace6045
+DATA constants<>+2480(SB)/8, $0x3f4000003f400000
+DATA constants<>+2488(SB)/8, $0x3f4000003f400000
+DATA constants<>+2496(SB)/8, $0x39b9540d39b9540d
+DATA constants<>+2504(SB)/8, $0x39b9540d39b9540d
+DATA constants<>+2512(SB)/8, $0xbb3e65c4bb3e65c4
+DATA constants<>+2520(SB)/8, $0xbb3e65c4bb3e65c4
+DATA constants<>+2528(SB)/8, $0xbb1ec3bdbb1ec3bd
+DATA constants<>+2536(SB)/8, $0xbb1ec3bdbb1ec3bd
+DATA constants<>+2544(SB)/8, $0x3a83c3333a83c333
+DATA constants<>+2552(SB)/8, $0x3a83c3333a83c333
+DATA constants<>+2560(SB)/8, $0x3c302ac73c302ac7
+DATA constants<>+2568(SB)/8, $0x3c302ac73c302ac7
+DATA constants<>+2576(SB)/8, $0x3c916a733c916a73
+DATA constants<>+2584(SB)/8, $0x3c916a733c916a73
+DATA constants<>+2592(SB)/8, $0xbca2285fbca2285f
+DATA constants<>+2600(SB)/8, $0xbca2285fbca2285f
+DATA constants<>+2608(SB)/8, $0xbe0153ffbe0153ff
+DATA constants<>+2616(SB)/8, $0xbe0153ffbe0153ff
+DATA constants<>+2624(SB)/8, $0x3e5830263e583026
+DATA constants<>+2632(SB)/8, $0x3e5830263e583026
+DATA constants<>+2640(SB)/8, $0x3c1a12943c1a1294
+DATA constants<>+2648(SB)/8, $0x3c1a12943c1a1294
+DATA constants<>+2656(SB)/8, $0x3d2358a33d2358a3
+DATA constants<>+2664(SB)/8, $0x3d2358a33d2358a3
+DATA constants<>+2672(SB)/8, $0x3e082bdb3e082bdb
+DATA constants<>+2680(SB)/8, $0x3e082bdb3e082bdb
+DATA constants<>+2688(SB)/8, $0x3ecc42293ecc4229
+DATA constants<>+2696(SB)/8, $0x3ecc42293ecc4229
+DATA constants<>+2704(SB)/8, $0x38a3b8ff38a3b8ff
+DATA constants<>+2712(SB)/8, $0x38a3b8ff38a3b8ff
+DATA constants<>+2720(SB)/8, $0x407ccccd407ccccd
+DATA constants<>+2728(SB)/8, $0x407ccccd407ccccd
+DATA constants<>+2736(SB)/8, $0x4018000040180000
+DATA constants<>+2744(SB)/8, $0x4018000040180000
+DATA constants<>+2752(SB)/8, $0xb715c120b715c120
+DATA constants<>+2760(SB)/8, $0xb715c120b715c120
+DATA constants<>+2768(SB)/8, $0xba51a8afba51a8af
+DATA constants<>+2776(SB)/8, $0xba51a8afba51a8af
+DATA constants<>+2784(SB)/8, $0x3ba9f9123ba9f912
+DATA constants<>+2792(SB)/8, $0x3ba9f9123ba9f912
+DATA constants<>+2800(SB)/8, $0xbcdbfb8dbcdbfb8d
+DATA constants<>+2808(SB)/8, $0xbcdbfb8dbcdbfb8d
+DATA constants<>+2816(SB)/8, $0x3de716733de71673
+DATA constants<>+2824(SB)/8, $0x3de716733de71673
+DATA constants<>+2832(SB)/8, $0xbec0939fbec0939f
+DATA constants<>+2840(SB)/8, $0xbec0939fbec0939f
+DATA constants<>+2848(SB)/8, $0x3e0375d43e0375d4
+DATA constants<>+2856(SB)/8, $0x3e0375d43e0375d4
+DATA constants<>+2864(SB)/8, $0x3810da863810da86
+DATA constants<>+2872(SB)/8, $0x3810da863810da86
+DATA constants<>+2880(SB)/8, $0x37bc469537bc4695
+DATA constants<>+2888(SB)/8, $0x37bc469537bc4695
+DATA constants<>+2896(SB)/8, $0xb9aec45cb9aec45c
+DATA constants<>+2904(SB)/8, $0xb9aec45cb9aec45c
+DATA constants<>+2912(SB)/8, $0x3a274d8f3a274d8f
+DATA constants<>+2920(SB)/8, $0x3a274d8f3a274d8f
+DATA constants<>+2928(SB)/8, $0x38eca05338eca053
+DATA constants<>+2936(SB)/8, $0x38eca05338eca053
+DATA constants<>+2944(SB)/8, $0xbb4e2570bb4e2570
+DATA constants<>+2952(SB)/8, $0xbb4e2570bb4e2570
+DATA constants<>+2960(SB)/8, $0x3c090c943c090c94
+DATA constants<>+2968(SB)/8, $0x3c090c943c090c94
+DATA constants<>+2976(SB)/8, $0xbc56ff1bbc56ff1b
+DATA constants<>+2984(SB)/8, $0xbc56ff1bbc56ff1b
+DATA constants<>+2992(SB)/8, $0x3c60edd33c60edd3
+DATA constants<>+3000(SB)/8, $0x3c60edd33c60edd3
+DATA constants<>+3008(SB)/8, $0xbc1bec6bbc1bec6b
+DATA constants<>+3016(SB)/8, $0xbc1bec6bbc1bec6b
+DATA constants<>+3024(SB)/8, $0x3b8349ea3b8349ea
+DATA constants<>+3032(SB)/8, $0x3b8349ea3b8349ea
+DATA constants<>+3040(SB)/8, $0x3f7fccb13f7fccb1
+DATA constants<>+3048(SB)/8, $0x3f7fccb13f7fccb1
+DATA constants<>+3056(SB)/8, $0x41a0000041a00000
+DATA constants<>+3064(SB)/8, $0x41a0000041a00000
+DATA constants<>+3072(SB)/8, $0xbb57a4e7bb57a4e7
+DATA constants<>+3080(SB)/8, $0xbb57a4e7bb57a4e7
+DATA constants<>+3088(SB)/8, $0x3ca48be73ca48be7
+DATA constants<>+3096(SB)/8, $0x3ca48be73ca48be7
+DATA constants<>+3104(SB)/8, $0xbd6b5846bd6b5846
+DATA constants<>+3112(SB)/8, $0xbd6b5846bd6b5846
+DATA constants<>+3120(SB)/8, $0x3dda57043dda5704
+DATA constants<>+3128(SB)/8, $0x3dda57043dda5704
+DATA constants<>+3136(SB)/8, $0xbe1d21afbe1d21af
+DATA constants<>+3144(SB)/8, $0xbe1d21afbe1d21af
+DATA constants<>+3152(SB)/8, $0x3e49a5aa3e49a5aa
+DATA constants<>+3160(SB)/8, $0x3e49a5aa3e49a5aa
+DATA constants<>+3168(SB)/8, $0xbe7f91f3be7f91f3
+DATA constants<>+3176(SB)/8, $0xbe7f91f3be7f91f3
+DATA constants<>+3184(SB)/8, $0x3eaaa6e83eaaa6e8
+DATA constants<>+3192(SB)/8, $0x3eaaa6e83eaaa6e8
+DATA constants<>+3200(SB)/8, $0xbeffffe9beffffe9
+DATA constants<>+3208(SB)/8, $0xbeffffe9beffffe9
+DATA constants<>+3216(SB)/8, $0x3fe109663fe10966
+DATA constants<>+3224(SB)/8, $0x3fe109663fe10966
+DATA constants<>+3232(SB)/8, $0x3f867d5f3f867d5f
+DATA constants<>+3240(SB)/8, $0x3f867d5f3f867d5f
+DATA constants<>+3248(SB)/8, $0x3eaaaaab3eaaaaab
+DATA constants<>+3256(SB)/8, $0x3eaaaaab3eaaaaab
+DATA constants<>+3264(SB)/8, $0x4b4000fe4b4000fe
+DATA constants<>+3272(SB)/8, $0x4b4000fe4b4000fe
+DATA constants<>+3280(SB)/8, $0x4580000045800000
+DATA constants<>+3288(SB)/8, $0x4580000045800000
+DATA constants<>+3296(SB)/8, $0x3defd1323defd132
+DATA constants<>+3304(SB)/8, $0x3defd1323defd132
+DATA constants<>+3312(SB)/8, $0xb22aaaabb22aaaab
+DATA constants<>+3320(SB)/8, $0xb22aaaabb22aaaab
+DATA constants<>+3328(SB)/8, $0x3325706033257060
+DATA constants<>+3336(SB)/8, $0x3325706033257060
+DATA constants<>+3344(SB)/8, $0x4320000043200000
+DATA constants<>+3352(SB)/8, $0x4320000043200000
+DATA constants<>+3360(SB)/8, $0xc3200000c3200000
+DATA constants<>+3368(SB)/8, $0xc3200000c3200000
+DATA constants<>+3376(SB)/8, $0x3920d6f53920d6f5
+DATA constants<>+3384(SB)/8, $0x3920d6f53920d6f5
+DATA constants<>+3392(SB)/8, $0x3e12293e3e12293e
+DATA constants<>+3400(SB)/8, $0x3e12293e3e12293e
+DATA constants<>+3408(SB)/8, $0x3e4ccd003e4ccd00
+DATA constants<>+3416(SB)/8, $0x3e4ccd003e4ccd00
+DATA constants<>+3424(SB)/8, $0x3aaf862b3aaf862b
+DATA constants<>+3432(SB)/8, $0x3aaf862b3aaf862b
+DATA constants<>+3440(SB)/8, $0x3c1d96d73c1d96d7
+DATA constants<>+3448(SB)/8, $0x3c1d96d73c1d96d7
+DATA constants<>+3456(SB)/8, $0x3d6357bb3d6357bb
+DATA constants<>+3464(SB)/8, $0x3d6357bb3d6357bb
+DATA constants<>+3472(SB)/8, $0x3e75fdee3e75fdee
+DATA constants<>+3480(SB)/8, $0x3e75fdee3e75fdee
+DATA constants<>+3488(SB)/8, $0x42b1999a42b1999a
+DATA constants<>+3496(SB)/8, $0x42b1999a42b1999a
+DATA constants<>+3504(SB)/8, $0x3d61faff3d61faff
+DATA constants<>+3512(SB)/8, $0x3d61faff3d61faff
+DATA constants<>+3520(SB)/8, $0x3e78704b3e78704b
+DATA constants<>+3528(SB)/8, $0x3e78704b3e78704b
+DATA constants<>+3536(SB)/8, $0x3f3179953f317995
+DATA constants<>+3544(SB)/8, $0x3f3179953f317995
+DATA constants<>+3552(SB)/8, $0x3f7ffb453f7ffb45
+DATA constants<>+3560(SB)/8, $0x3f7ffb453f7ffb45
+DATA constants<>+3568(SB)/8, $0x40b0000040b00000
+DATA constants<>+3576(SB)/8, $0x40b0000040b00000
+DATA constants<>+3584(SB)/8, $0xc0b00000c0b00000
+DATA constants<>+3592(SB)/8, $0xc0b00000c0b00000
+DATA constants<>+3600(SB)/8, $0x3ace916f3ace916f
+DATA constants<>+3608(SB)/8, $0x3ace916f3ace916f
+DATA constants<>+3616(SB)/8, $0x387cda82387cda82
+DATA constants<>+3624(SB)/8, $0x387cda82387cda82
+DATA constants<>+3632(SB)/8, $0x3ded0dfb3ded0dfb
+DATA constants<>+3640(SB)/8, $0x3ded0dfb3ded0dfb
+DATA constants<>+3648(SB)/8, $0x3f7fffbc3f7fffbc
+DATA constants<>+3656(SB)/8, $0x3f7fffbc3f7fffbc
+DATA constants<>+3664(SB)/8, $0x3c93291c3c93291c
+DATA constants<>+3672(SB)/8, $0x3c93291c3c93291c
+DATA constants<>+3680(SB)/8, $0x3ee5ea443ee5ea44
+DATA constants<>+3688(SB)/8, $0x3ee5ea443ee5ea44
+DATA constants<>+3696(SB)/8, $0xbd922279bd922279
+DATA constants<>+3704(SB)/8, $0xbd922279bd922279
+DATA constants<>+3712(SB)/8, $0xbfcc422abfcc422a
+DATA constants<>+3720(SB)/8, $0xbfcc422abfcc422a
+GLOBL constants<>(SB), RODATA|NOPTR, $3728
 
 DATA tailMasks<>+0(SB)/8, $0x00000000ffffffff
 DATA tailMasks<>+8(SB)/8, $0x0000000000000000
@@ -2782,70 +2792,56 @@ TEXT ·expSubNEON(SB), NOSPLIT, $0-36
 	WORD $0x4ea01c01 // mov v1.16b, v0.16b
 	FMOVS m+24(FP), F2
 	WORD $0x4e040442 // dup v2.4s, v2.s[0]
-	FMOVQ 144(R9), F3
-	FMOVQ 160(R9), F4
-	FMOVQ 176(R9), F5
-	FMOVQ 192(R9), F6
-	FMOVQ 208(R9), F7
-	FMOVQ 224(R9), F8
-	FMOVQ 240(R9), F9
+	FMOVQ 336(R9), F3
+	FMOVQ 176(R9), F4
+	FMOVQ 352(R9), F5
+	FMOVQ 368(R9), F6
+	FMOVQ 384(R9), F7
 	SUBS $8, R8, R8
 	BLT single
 
 	PCALIGN $16
 unrolled:
-	FLDPQ.P 32(R1), (F10, F11)
-	WORD $0x4ea2d54a // fsub v10.4s, v10.4s, v2.4s
-	WORD $0x4ea2d56b // fsub v11.4s, v11.4s, v2.4s
-	WORD $0x4ea3f54a // fmin v10.4s, v10.4s, v3.4s
-	WORD $0x4ea3f56b // fmin v11.4s, v11.4s, v3.4s
-	WORD $0x4e24f54a // fmax v10.4s, v10.4s, v4.4s
-	WORD $0x4e24f56b // fmax v11.4s, v11.4s, v4.4s
-	WORD $0x4ea51cac // mov v12.16b, v5.16b
-	WORD $0x4e26cd4c // fmla v12.4s, v10.4s, v6.4s
-	WORD $0x4ea51cad // mov v13.16b, v5.16b
-	WORD $0x4e26cd6d // fmla v13.4s, v11.4s, v6.4s
-	WORD $0x4ea5d58e // fsub v14.4s, v12.4s, v5.4s
-	WORD $0x4ea5d5af // fsub v15.4s, v13.4s, v5.4s
-	WORD $0x4ea7cdca // fmls v10.4s, v14.4s, v7.4s
-	WORD $0x4ea7cdeb // fmls v11.4s, v15.4s, v7.4s
-	WORD $0x4ea8cdca // fmls v10.4s, v14.4s, v8.4s
-	WORD $0x4ea8cdeb // fmls v11.4s, v15.4s, v8.4s
-	WORD $0x6e2add4e // fmul v14.4s, v10.4s, v10.4s
-	WORD $0x6e2bdd6f // fmul v15.4s, v11.4s, v11.4s
-	FMOVQ 256(R9), F16
-	WORD $0x4e2acd30 // fmla v16.4s, v9.4s, v10.4s
-	FMOVQ 256(R9), F17
-	WORD $0x4e2bcd31 // fmla v17.4s, v9.4s, v11.4s
-	FMOVQ 272(R9), F18
-	WORD $0x4e2ace12 // fmla v18.4s, v16.4s, v10.4s
-	FMOVQ 272(R9), F16
-	WORD $0x4e2bce30 // fmla v16.4s, v17.4s, v11.4s
-	FMOVQ 288(R9), F17
-	WORD $0x4e2ace51 // fmla v17.4s, v18.4s, v10.4s
-	FMOVQ 288(R9), F18
-	WORD $0x4e2bce12 // fmla v18.4s, v16.4s, v11.4s
-	FMOVQ 304(R9), F16
-	WORD $0x4e2ace30 // fmla v16.4s, v17.4s, v10.4s
-	FMOVQ 304(R9), F17
-	WORD $0x4e2bce51 // fmla v17.4s, v18.4s, v11.4s
-	FMOVQ 320(R9), F18
-	WORD $0x4e2ace12 // fmla v18.4s, v16.4s, v10.4s
-	FMOVQ 320(R9), F16
-	WORD $0x4e2bce30 // fmla v16.4s, v17.4s, v11.4s
-	WORD $0x4e32cdca // fmla v10.4s, v14.4s, v18.4s
-	WORD $0x4e30cdeb // fmla v11.4s, v15.4s, v16.4s
-	WORD $0x4f37558c // shl v12.4s, v12.4s, #23
-	WORD $0x4f3755ad // shl v13.4s, v13.4s, #23
-	WORD $0x4eac1d8e // mov v14.16b, v12.16b
-	WORD $0x4e2acd8e // fmla v14.4s, v12.4s, v10.4s
-	WORD $0x4ead1daa // mov v10.16b, v13.16b
-	WORD $0x4e2bcdaa // fmla v10.4s, v13.4s, v11.4s
-	WORD $0x6e2cddcb // fmul v11.4s, v14.4s, v12.4s
-	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
-	FSTPQ.P (F11, F10), 32(R0)
-	WORD $0x4e2bd400 // fadd v0.4s, v0.4s, v11.4s
-	WORD $0x4e2ad421 // fadd v1.4s, v1.4s, v10.4s
+	FLDPQ.P 32(R1), (F8, F9)
+	WORD $0x4ea2d508 // fsub v8.4s, v8.4s, v2.4s
+	WORD $0x4ea2d529 // fsub v9.4s, v9.4s, v2.4s
+	WORD $0x4e23f508 // fmax v8.4s, v8.4s, v3.4s
+	WORD $0x4e23f529 // fmax v9.4s, v9.4s, v3.4s
+	WORD $0x4ea41c8a // mov v10.16b, v4.16b
+	WORD $0x4e25cd0a // fmla v10.4s, v8.4s, v5.4s
+	WORD $0x4ea41c8b // mov v11.16b, v4.16b
+	WORD $0x4e25cd2b // fmla v11.4s, v9.4s, v5.4s
+	WORD $0x4ea4d54c // fsub v12.4s, v10.4s, v4.4s
+	WORD $0x4ea4d56d // fsub v13.4s, v11.4s, v4.4s
+	WORD $0x4ea6cd88 // fmls v8.4s, v12.4s, v6.4s
+	WORD $0x4ea6cda9 // fmls v9.4s, v13.4s, v6.4s
+	FMOVQ 400(R9), F12
+	WORD $0x4e28ccec // fmla v12.4s, v7.4s, v8.4s
+	FMOVQ 400(R9), F13
+	WORD $0x4e29cced // fmla v13.4s, v7.4s, v9.4s
+	FMOVQ 416(R9), F14
+	WORD $0x4e28cd8e // fmla v14.4s, v12.4s, v8.4s
+	FMOVQ 416(R9), F12
+	WORD $0x4e29cdac // fmla v12.4s, v13.4s, v9.4s
+	FMOVQ 432(R9), F13
+	WORD $0x4e28cdcd // fmla v13.4s, v14.4s, v8.4s
+	FMOVQ 432(R9), F14
+	WORD $0x4e29cd8e // fmla v14.4s, v12.4s, v9.4s
+	FMOVQ 448(R9), F12
+	WORD $0x4e28cdac // fmla v12.4s, v13.4s, v8.4s
+	FMOVQ 448(R9), F13
+	WORD $0x4e29cdcd // fmla v13.4s, v14.4s, v9.4s
+	FMOVQ 16(R9), F14
+	WORD $0x4e28cd8e // fmla v14.4s, v12.4s, v8.4s
+	FMOVQ 16(R9), F8
+	WORD $0x4e29cda8 // fmla v8.4s, v13.4s, v9.4s
+	WORD $0x4f375549 // shl v9.4s, v10.4s, #23
+	WORD $0x4f37556a // shl v10.4s, v11.4s, #23
+	WORD $0x6e29ddc9 // fmul v9.4s, v14.4s, v9.4s
+	WORD $0x6e2add08 // fmul v8.4s, v8.4s, v10.4s
+	FSTPQ.P (F9, F8), 32(R0)
+	WORD $0x4e29d400 // fadd v0.4s, v0.4s, v9.4s
+	WORD $0x4e28d421 // fadd v1.4s, v1.4s, v8.4s
 	SUBS $8, R8, R8
 	BGE unrolled
 
@@ -2855,33 +2851,27 @@ single:
 
 	PCALIGN $16
 vector:
-	FMOVQ.P 16(R1), F10
-	WORD $0x4ea2d54a // fsub v10.4s, v10.4s, v2.4s
-	WORD $0x4ea3f54a // fmin v10.4s, v10.4s, v3.4s
-	WORD $0x4e24f54a // fmax v10.4s, v10.4s, v4.4s
-	WORD $0x4ea51cab // mov v11.16b, v5.16b
-	WORD $0x4e26cd4b // fmla v11.4s, v10.4s, v6.4s
-	WORD $0x4ea5d56c // fsub v12.4s, v11.4s, v5.4s
-	WORD $0x4ea7cd8a // fmls v10.4s, v12.4s, v7.4s
-	WORD $0x4ea8cd8a // fmls v10.4s, v12.4s, v8.4s
-	WORD $0x6e2add4c // fmul v12.4s, v10.4s, v10.4s
-	FMOVQ 256(R9), F13
-	WORD $0x4e2acd2d // fmla v13.4s, v9.4s, v10.4s
-	FMOVQ 272(R9), F14
-	WORD $0x4e2acdae // fmla v14.4s, v13.4s, v10.4s
-	FMOVQ 288(R9), F13
-	WORD $0x4e2acdcd // fmla v13.4s, v14.4s, v10.4s
-	FMOVQ 304(R9), F14
-	WORD $0x4e2acdae // fmla v14.4s, v13.4s, v10.4s
-	FMOVQ 320(R9), F13
-	WORD $0x4e2acdcd // fmla v13.4s, v14.4s, v10.4s
-	WORD $0x4e2dcd8a // fmla v10.4s, v12.4s, v13.4s
-	WORD $0x4f37556b // shl v11.4s, v11.4s, #23
-	WORD $0x4eab1d6c // mov v12.16b, v11.16b
-	WORD $0x4e2acd6c // fmla v12.4s, v11.4s, v10.4s
-	WORD $0x6e2bdd8a // fmul v10.4s, v12.4s, v11.4s
-	FMOVQ.P F10, 16(R0)
-	WORD $0x4e2ad400 // fadd v0.4s, v0.4s, v10.4s
+	FMOVQ.P 16(R1), F8
+	WORD $0x4ea2d508 // fsub v8.4s, v8.4s, v2.4s
+	WORD $0x4e23f508 // fmax v8.4s, v8.4s, v3.4s
+	WORD $0x4ea41c89 // mov v9.16b, v4.16b
+	WORD $0x4e25cd09 // fmla v9.4s, v8.4s, v5.4s
+	WORD $0x4ea4d52a // fsub v10.4s, v9.4s, v4.4s
+	WORD $0x4ea6cd48 // fmls v8.4s, v10.4s, v6.4s
+	FMOVQ 400(R9), F10
+	WORD $0x4e28ccea // fmla v10.4s, v7.4s, v8.4s
+	FMOVQ 416(R9), F11
+	WORD $0x4e28cd4b // fmla v11.4s, v10.4s, v8.4s
+	FMOVQ 432(R9), F10
+	WORD $0x4e28cd6a // fmla v10.4s, v11.4s, v8.4s
+	FMOVQ 448(R9), F11
+	WORD $0x4e28cd4b // fmla v11.4s, v10.4s, v8.4s
+	FMOVQ 16(R9), F10
+	WORD $0x4e28cd6a // fmla v10.4s, v11.4s, v8.4s
+	WORD $0x4f375528 // shl v8.4s, v9.4s, #23
+	WORD $0x6e28dd48 // fmul v8.4s, v10.4s, v8.4s
+	FMOVQ.P F8, 16(R0)
+	WORD $0x4e28d400 // fadd v0.4s, v0.4s, v8.4s
 	SUBS $4, R8, R8
 	BGE vector
 
@@ -2892,48 +2882,42 @@ few:
 	ADD R8<<4, R10, R10
 	FMOVQ -16(R10), F30
 	TBZ $1, R8, load1
-	FMOVD (R1), F10
+	FMOVD (R1), F8
 	TBZ $0, R8, loaded
 	ADD $8, R1, R10
-	VLD1 (R10), V10.S[2]
+	VLD1 (R10), V8.S[2]
 	B loaded
 load1:
-	FMOVS (R1), F10
+	FMOVS (R1), F8
 loaded:
-	WORD $0x4ea2d54a // fsub v10.4s, v10.4s, v2.4s
-	WORD $0x4ea3f54a // fmin v10.4s, v10.4s, v3.4s
-	WORD $0x4e24f54a // fmax v10.4s, v10.4s, v4.4s
-	WORD $0x4ea51cab // mov v11.16b, v5.16b
-	WORD $0x4e26cd4b // fmla v11.4s, v10.4s, v6.4s
-	WORD $0x4ea5d56c // fsub v12.4s, v11.4s, v5.4s
-	WORD $0x4ea7cd8a // fmls v10.4s, v12.4s, v7.4s
-	WORD $0x4ea8cd8a // fmls v10.4s, v12.4s, v8.4s
-	WORD $0x6e2add4c // fmul v12.4s, v10.4s, v10.4s
-	FMOVQ 256(R9), F13
-	WORD $0x4e2acd2d // fmla v13.4s, v9.4s, v10.4s
-	FMOVQ 272(R9), F14
-	WORD $0x4e2acdae // fmla v14.4s, v13.4s, v10.4s
-	FMOVQ 288(R9), F13
-	WORD $0x4e2acdcd // fmla v13.4s, v14.4s, v10.4s
-	FMOVQ 304(R9), F14
-	WORD $0x4e2acdae // fmla v14.4s, v13.4s, v10.4s
-	FMOVQ 320(R9), F13
-	WORD $0x4e2acdcd // fmla v13.4s, v14.4s, v10.4s
-	WORD $0x4e2dcd8a // fmla v10.4s, v12.4s, v13.4s
-	WORD $0x4f37556b // shl v11.4s, v11.4s, #23
-	WORD $0x4eab1d6c // mov v12.16b, v11.16b
-	WORD $0x4e2acd6c // fmla v12.4s, v11.4s, v10.4s
-	WORD $0x6e2bdd8a // fmul v10.4s, v12.4s, v11.4s
-	WORD $0x4e2ad40b // fadd v11.4s, v0.4s, v10.4s
-	WORD $0x6ebe1d60 // bit v0.16b, v11.16b, v30.16b
+	WORD $0x4ea2d508 // fsub v8.4s, v8.4s, v2.4s
+	WORD $0x4e23f508 // fmax v8.4s, v8.4s, v3.4s
+	WORD $0x4ea41c89 // mov v9.16b, v4.16b
+	WORD $0x4e25cd09 // fmla v9.4s, v8.4s, v5.4s
+	WORD $0x4ea4d52a // fsub v10.4s, v9.4s, v4.4s
+	WORD $0x4ea6cd48 // fmls v8.4s, v10.4s, v6.4s
+	FMOVQ 400(R9), F10
+	WORD $0x4e28ccea // fmla v10.4s, v7.4s, v8.4s
+	FMOVQ 416(R9), F11
+	WORD $0x4e28cd4b // fmla v11.4s, v10.4s, v8.4s
+	FMOVQ 432(R9), F10
+	WORD $0x4e28cd6a // fmla v10.4s, v11.4s, v8.4s
+	FMOVQ 448(R9), F11
+	WORD $0x4e28cd4b // fmla v11.4s, v10.4s, v8.4s
+	FMOVQ 16(R9), F10
+	WORD $0x4e28cd6a // fmla v10.4s, v11.4s, v8.4s
+	WORD $0x4f375528 // shl v8.4s, v9.4s, #23
+	WORD $0x6e28dd48 // fmul v8.4s, v10.4s, v8.4s
+	WORD $0x4e28d409 // fadd v9.4s, v0.4s, v8.4s
+	WORD $0x6ebe1d20 // bit v0.16b, v9.16b, v30.16b
 	TBZ $1, R8, store1
-	FMOVD F10, (R0)
+	FMOVD F8, (R0)
 	TBZ $0, R8, stored
 	ADD $8, R0, R10
-	VST1 V10.S[2], (R10)
+	VST1 V8.S[2], (R10)
 	B stored
 store1:
-	FMOVS F10, (R0)
+	FMOVS F8, (R0)
 stored:
 
 done:
@@ -2954,120 +2938,94 @@ TEXT ·sumExpSubNEON(SB), NOSPLIT, $0-28
 	WORD $0x4ea01c03 // mov v3.16b, v0.16b
 	FMOVS m+16(FP), F4
 	WORD $0x4e040484 // dup v4.4s, v4.s[0]
-	FMOVQ 144(R9), F5
-	FMOVQ 160(R9), F6
-	FMOVQ 176(R9), F7
-	FMOVQ 192(R9), F8
-	FMOVQ 208(R9), F9
-	FMOVQ 224(R9), F10
-	FMOVQ 240(R9), F11
+	FMOVQ 336(R9), F5
+	FMOVQ 176(R9), F6
+	FMOVQ 352(R9), F7
+	FMOVQ 368(R9), F8
+	FMOVQ 384(R9), F9
 	SUBS $16, R8, R8
 	BLT single
 
 	PCALIGN $16
 unrolled:
-	FLDPQ.P 64(R1), (F12, F13)
-	FLDPQ -32(R1), (F14, F15)
+	FLDPQ.P 64(R1), (F10, F11)
+	FLDPQ -32(R1), (F12, F13)
+	WORD $0x4ea4d54a // fsub v10.4s, v10.4s, v4.4s
+	WORD $0x4ea4d56b // fsub v11.4s, v11.4s, v4.4s
 	WORD $0x4ea4d58c // fsub v12.4s, v12.4s, v4.4s
 	WORD $0x4ea4d5ad // fsub v13.4s, v13.4s, v4.4s
-	WORD $0x4ea4d5ce // fsub v14.4s, v14.4s, v4.4s
-	WORD $0x4ea4d5ef // fsub v15.4s, v15.4s, v4.4s
-	WORD $0x4ea5f58c // fmin v12.4s, v12.4s, v5.4s
-	WORD $0x4ea5f5ad // fmin v13.4s, v13.4s, v5.4s
-	WORD $0x4ea5f5ce // fmin v14.4s, v14.4s, v5.4s
-	WORD $0x4ea5f5ef // fmin v15.4s, v15.4s, v5.4s
-	WORD $0x4e26f58c // fmax v12.4s, v12.4s, v6.4s
-	WORD $0x4e26f5ad // fmax v13.4s, v13.4s, v6.4s
-	WORD $0x4e26f5ce // fmax v14.4s, v14.4s, v6.4s
-	WORD $0x4e26f5ef // fmax v15.4s, v15.4s, v6.4s
-	WORD $0x4ea71cf0 // mov v16.16b, v7.16b
-	WORD $0x4e28cd90 // fmla v16.4s, v12.4s, v8.4s
-	WORD $0x4ea71cf1 // mov v17.16b, v7.16b
-	WORD $0x4e28cdb1 // fmla v17.4s, v13.4s, v8.4s
-	WORD $0x4ea71cf2 // mov v18.16b, v7.16b
-	WORD $0x4e28cdd2 // fmla v18.4s, v14.4s, v8.4s
-	WORD $0x4ea71cf3 // mov v19.16b, v7.16b
-	WORD $0x4e28cdf3 // fmla v19.4s, v15.4s, v8.4s
-	WORD $0x4ea7d614 // fsub v20.4s, v16.4s, v7.4s
-	WORD $0x4ea7d635 // fsub v21.4s, v17.4s, v7.4s
-	WORD $0x4ea7d656 // fsub v22.4s, v18.4s, v7.4s
-	WORD $0x4ea7d677 // fsub v23.4s, v19.4s, v7.4s
-	WORD $0x4ea9ce8c // fmls v12.4s, v20.4s, v9.4s
-	WORD $0x4ea9cead // fmls v13.4s, v21.4s, v9.4s
-	WORD $0x4ea9cece // fmls v14.4s, v22.4s, v9.4s
-	WORD $0x4ea9ceef // fmls v15.4s, v23.4s, v9.4s
-	WORD $0x4eaace8c // fmls v12.4s, v20.4s, v10.4s
-	WORD $0x4eaacead // fmls v13.4s, v21.4s, v10.4s
-	WORD $0x4eaacece // fmls v14.4s, v22.4s, v10.4s
-	WORD $0x4eaaceef // fmls v15.4s, v23.4s, v10.4s
-	WORD $0x6e2cdd94 // fmul v20.4s, v12.4s, v12.4s
-	WORD $0x6e2dddb5 // fmul v21.4s, v13.4s, v13.4s
-	WORD $0x6e2eddd6 // fmul v22.4s, v14.4s, v14.4s
-	WORD $0x6e2fddf7 // fmul v23.4s, v15.4s, v15.4s
-	FMOVQ 256(R9), F24
-	WORD $0x4e2ccd78 // fmla v24.4s, v11.4s, v12.4s
-	FMOVQ 256(R9), F25
-	WORD $0x4e2dcd79 // fmla v25.4s, v11.4s, v13.4s
-	FMOVQ 256(R9), F26
-	WORD $0x4e2ecd7a // fmla v26.4s, v11.4s, v14.4s
-	FMOVQ 256(R9), F27
-	WORD $0x4e2fcd7b // fmla v27.4s, v11.4s, v15.4s
-	FMOVQ 272(R9), F28
-	WORD $0x4e2ccf1c // fmla v28.4s, v24.4s, v12.4s
-	FMOVQ 272(R9), F24
-	WORD $0x4e2dcf38 // fmla v24.4s, v25.4s, v13.4s
-	FMOVQ 272(R9), F25
-	WORD $0x4e2ecf59 // fmla v25.4s, v26.4s, v14.4s
-	FMOVQ 272(R9), F26
-	WORD $0x4e2fcf7a // fmla v26.4s, v27.4s, v15.4s
-	FMOVQ 288(R9), F27
-	WORD $0x4e2ccf9b // fmla v27.4s, v28.4s, v12.4s
-	FMOVQ 288(R9), F28
-	WORD $0x4e2dcf1c // fmla v28.4s, v24.4s, v13.4s
-	FMOVQ 288(R9), F24
-	WORD $0x4e2ecf38 // fmla v24.4s, v25.4s, v14.4s
-	FMOVQ 288(R9), F25
-	WORD $0x4e2fcf59 // fmla v25.4s, v26.4s, v15.4s
-	FMOVQ 304(R9), F26
-	WORD $0x4e2ccf7a // fmla v26.4s, v27.4s, v12.4s
-	FMOVQ 304(R9), F27
-	WORD $0x4e2dcf9b // fmla v27.4s, v28.4s, v13.4s
-	FMOVQ 304(R9), F28
-	WORD $0x4e2ecf1c // fmla v28.4s, v24.4s, v14.4s
-	FMOVQ 304(R9), F24
-	WORD $0x4e2fcf38 // fmla v24.4s, v25.4s, v15.4s
-	FMOVQ 320(R9), F25
-	WORD $0x4e2ccf59 // fmla v25.4s, v26.4s, v12.4s
-	FMOVQ 320(R9), F26
-	WORD $0x4e2dcf7a // fmla v26.4s, v27.4s, v13.4s
-	FMOVQ 320(R9), F27
-	WORD $0x4e2ecf9b // fmla v27.4s, v28.4s, v14.4s
-	FMOVQ 320(R9), F28
-	WORD $0x4e2fcf1c // fmla v28.4s, v24.4s, v15.4s
-	WORD $0x4e39ce8c // fmla v12.4s, v20.4s, v25.4s
-	WORD $0x4e3acead // fmla v13.4s, v21.4s, v26.4s
-	WORD $0x4e3bcece // fmla v14.4s, v22.4s, v27.4s
-	WORD $0x4e3cceef // fmla v15.4s, v23.4s, v28.4s
-	WORD $0x4f375610 // shl v16.4s, v16.4s, #23
-	WORD $0x4f375631 // shl v17.4s, v17.4s, #23
-	WORD $0x4f375652 // shl v18.4s, v18.4s, #23
-	WORD $0x4f375673 // shl v19.4s, v19.4s, #23
-	WORD $0x4eb01e14 // mov v20.16b, v16.16b
-	WORD $0x4e2cce14 // fmla v20.4s, v16.4s, v12.4s
-	WORD $0x4eb11e2c // mov v12.16b, v17.16b
-	WORD $0x4e2dce2c // fmla v12.4s, v17.4s, v13.4s
-	WORD $0x4eb21e4d // mov v13.16b, v18.16b
-	WORD $0x4e2ece4d // fmla v13.4s, v18.4s, v14.4s
-	WORD $0x4eb31e6e // mov v14.16b, v19.16b
-	WORD $0x4e2fce6e // fmla v14.4s, v19.4s, v15.4s
-	WORD $0x6e30de8f // fmul v15.4s, v20.4s, v16.4s
-	WORD $0x6e31dd8c // fmul v12.4s, v12.4s, v17.4s
-	WORD $0x6e32ddad // fmul v13.4s, v13.4s, v18.4s
-	WORD $0x6e33ddce // fmul v14.4s, v14.4s, v19.4s
-	WORD $0x4e2fd400 // fadd v0.4s, v0.4s, v15.4s
-	WORD $0x4e2cd421 // fadd v1.4s, v1.4s, v12.4s
-	WORD $0x4e2dd442 // fadd v2.4s, v2.4s, v13.4s
-	WORD $0x4e2ed463 // fadd v3.4s, v3.4s, v14.4s
+	WORD $0x4e25f54a // fmax v10.4s, v10.4s, v5.4s
+	WORD $0x4e25f56b // fmax v11.4s, v11.4s, v5.4s
+	WORD $0x4e25f58c // fmax v12.4s, v12.4s, v5.4s
+	WORD $0x4e25f5ad // fmax v13.4s, v13.4s, v5.4s
+	WORD $0x4ea61cce // mov v14.16b, v6.16b
+	WORD $0x4e27cd4e // fmla v14.4s, v10.4s, v7.4s
+	WORD $0x4ea61ccf // mov v15.16b, v6.16b
+	WORD $0x4e27cd6f // fmla v15.4s, v11.4s, v7.4s
+	WORD $0x4ea61cd0 // mov v16.16b, v6.16b
+	WORD $0x4e27cd90 // fmla v16.4s, v12.4s, v7.4s
+	WORD $0x4ea61cd1 // mov v17.16b, v6.16b
+	WORD $0x4e27cdb1 // fmla v17.4s, v13.4s, v7.4s
+	WORD $0x4ea6d5d2 // fsub v18.4s, v14.4s, v6.4s
+	WORD $0x4ea6d5f3 // fsub v19.4s, v15.4s, v6.4s
+	WORD $0x4ea6d614 // fsub v20.4s, v16.4s, v6.4s
+	WORD $0x4ea6d635 // fsub v21.4s, v17.4s, v6.4s
+	WORD $0x4ea8ce4a // fmls v10.4s, v18.4s, v8.4s
+	WORD $0x4ea8ce6b // fmls v11.4s, v19.4s, v8.4s
+	WORD $0x4ea8ce8c // fmls v12.4s, v20.4s, v8.4s
+	WORD $0x4ea8cead // fmls v13.4s, v21.4s, v8.4s
+	FMOVQ 400(R9), F18
+	WORD $0x4e2acd32 // fmla v18.4s, v9.4s, v10.4s
+	FMOVQ 400(R9), F19
+	WORD $0x4e2bcd33 // fmla v19.4s, v9.4s, v11.4s
+	FMOVQ 400(R9), F20
+	WORD $0x4e2ccd34 // fmla v20.4s, v9.4s, v12.4s
+	FMOVQ 400(R9), F21
+	WORD $0x4e2dcd35 // fmla v21.4s, v9.4s, v13.4s
+	FMOVQ 416(R9), F22
+	WORD $0x4e2ace56 // fmla v22.4s, v18.4s, v10.4s
+	FMOVQ 416(R9), F18
+	WORD $0x4e2bce72 // fmla v18.4s, v19.4s, v11.4s
+	FMOVQ 416(R9), F19
+	WORD $0x4e2cce93 // fmla v19.4s, v20.4s, v12.4s
+	FMOVQ 416(R9), F20
+	WORD $0x4e2dceb4 // fmla v20.4s, v21.4s, v13.4s
+	FMOVQ 432(R9), F21
+	WORD $0x4e2aced5 // fmla v21.4s, v22.4s, v10.4s
+	FMOVQ 432(R9), F22
+	WORD $0x4e2bce56 // fmla v22.4s, v18.4s, v11.4s
+	FMOVQ 432(R9), F18
+	WORD $0x4e2cce72 // fmla v18.4s, v19.4s, v12.4s
+	FMOVQ 432(R9), F19
+	WORD $0x4e2dce93 // fmla v19.4s, v20.4s, v13.4s
+	FMOVQ 448(R9), F20
+	WORD $0x4e2aceb4 // fmla v20.4s, v21.4s, v10.4s
+	FMOVQ 448(R9), F21
+	WORD $0x4e2bced5 // fmla v21.4s, v22.4s, v11.4s
+	FMOVQ 448(R9), F22
+	WORD $0x4e2cce56 // fmla v22.4s, v18.4s, v12.4s
+	FMOVQ 448(R9), F18
+	WORD $0x4e2dce72 // fmla v18.4s, v19.4s, v13.4s
+	FMOVQ 16(R9), F19
+	WORD $0x4e2ace93 // fmla v19.4s, v20.4s, v10.4s
+	FMOVQ 16(R9), F10
+	WORD $0x4e2bceaa // fmla v10.4s, v21.4s, v11.4s
+	FMOVQ 16(R9), F11
+	WORD $0x4e2ccecb // fmla v11.4s, v22.4s, v12.4s
+	FMOVQ 16(R9), F12
+	WORD $0x4e2dce4c // fmla v12.4s, v18.4s, v13.4s
+	WORD $0x4f3755cd // shl v13.4s, v14.4s, #23
+	WORD $0x4f3755ee // shl v14.4s, v15.4s, #23
+	WORD $0x4f37560f // shl v15.4s, v16.4s, #23
+	WORD $0x4f375630 // shl v16.4s, v17.4s, #23
+	WORD $0x6e2dde6d // fmul v13.4s, v19.4s, v13.4s
+	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
+	WORD $0x6e2fdd6b // fmul v11.4s, v11.4s, v15.4s
+	WORD $0x6e30dd8c // fmul v12.4s, v12.4s, v16.4s
+	WORD $0x4e2dd400 // fadd v0.4s, v0.4s, v13.4s
+	WORD $0x4e2ad421 // fadd v1.4s, v1.4s, v10.4s
+	WORD $0x4e2bd442 // fadd v2.4s, v2.4s, v11.4s
+	WORD $0x4e2cd463 // fadd v3.4s, v3.4s, v12.4s
 	SUBS $16, R8, R8
 	BGE unrolled
 
@@ -3077,32 +3035,26 @@ single:
 
 	PCALIGN $16
 vector:
-	FMOVQ.P 16(R1), F12
-	WORD $0x4ea4d58c // fsub v12.4s, v12.4s, v4.4s
-	WORD $0x4ea5f58c // fmin v12.4s, v12.4s, v5.4s
-	WORD $0x4e26f58c // fmax v12.4s, v12.4s, v6.4s
-	WORD $0x4ea71ced // mov v13.16b, v7.16b
-	WORD $0x4e28cd8d // fmla v13.4s, v12.4s, v8.4s
-	WORD $0x4ea7d5ae // fsub v14.4s, v13.4s, v7.4s
-	WORD $0x4ea9cdcc // fmls v12.4s, v14.4s, v9.4s
-	WORD $0x4eaacdcc // fmls v12.4s, v14.4s, v10.4s
-	WORD $0x6e2cdd8e // fmul v14.4s, v12.4s, v12.4s
-	FMOVQ 256(R9), F15
-	WORD $0x4e2ccd6f // fmla v15.4s, v11.4s, v12.4s
-	FMOVQ 272(R9), F16
-	WORD $0x4e2ccdf0 // fmla v16.4s, v15.4s, v12.4s
-	FMOVQ 288(R9), F15
-	WORD $0x4e2cce0f // fmla v15.4s, v16.4s, v12.4s
-	FMOVQ 304(R9), F16
-	WORD $0x4e2ccdf0 // fmla v16.4s, v15.4s, v12.4s
-	FMOVQ 320(R9), F15
-	WORD $0x4e2cce0f // fmla v15.4s, v16.4s, v12.4s
-	WORD $0x4e2fcdcc // fmla v12.4s, v14.4s, v15.4s
-	WORD $0x4f3755ad // shl v13.4s, v13.4s, #23
-	WORD $0x4ead1dae // mov v14.16b, v13.16b
-	WORD $0x4e2ccdae // fmla v14.4s, v13.4s, v12.4s
-	WORD $0x6e2dddcc // fmul v12.4s, v14.4s, v13.4s
-	WORD $0x4e2cd400 // fadd v0.4s, v0.4s, v12.4s
+	FMOVQ.P 16(R1), F10
+	WORD $0x4ea4d54a // fsub v10.4s, v10.4s, v4.4s
+	WORD $0x4e25f54a // fmax v10.4s, v10.4s, v5.4s
+	WORD $0x4ea61ccb // mov v11.16b, v6.16b
+	WORD $0x4e27cd4b // fmla v11.4s, v10.4s, v7.4s
+	WORD $0x4ea6d56c // fsub v12.4s, v11.4s, v6.4s
+	WORD $0x4ea8cd8a // fmls v10.4s, v12.4s, v8.4s
+	FMOVQ 400(R9), F12
+	WORD $0x4e2acd2c // fmla v12.4s, v9.4s, v10.4s
+	FMOVQ 416(R9), F13
+	WORD $0x4e2acd8d // fmla v13.4s, v12.4s, v10.4s
+	FMOVQ 432(R9), F12
+	WORD $0x4e2acdac // fmla v12.4s, v13.4s, v10.4s
+	FMOVQ 448(R9), F13
+	WORD $0x4e2acd8d // fmla v13.4s, v12.4s, v10.4s
+	FMOVQ 16(R9), F12
+	WORD $0x4e2acdac // fmla v12.4s, v13.4s, v10.4s
+	WORD $0x4f37556a // shl v10.4s, v11.4s, #23
+	WORD $0x6e2add8a // fmul v10.4s, v12.4s, v10.4s
+	WORD $0x4e2ad400 // fadd v0.4s, v0.4s, v10.4s
 	SUBS $4, R8, R8
 	BGE vector
 
@@ -3113,40 +3065,34 @@ few:
 	ADD R8<<4, R10, R10
 	FMOVQ -16(R10), F30
 	TBZ $1, R8, load1
-	FMOVD (R1), F12
+	FMOVD (R1), F10
 	TBZ $0, R8, loaded
 	ADD $8, R1, R10
-	VLD1 (R10), V12.S[2]
+	VLD1 (R10), V10.S[2]
 	B loaded
 load1:
-	FMOVS (R1), F12
+	FMOVS (R1), F10
 loaded:
-	WORD $0x4ea4d58c // fsub v12.4s, v12.4s, v4.4s
-	WORD $0x4ea5f58c // fmin v12.4s, v12.4s, v5.4s
-	WORD $0x4e26f58c // fmax v12.4s, v12.4s, v6.4s
-	WORD $0x4ea71ced // mov v13.16b, v7.16b
-	WORD $0x4e28cd8d // fmla v13.4s, v12.4s, v8.4s
-	WORD $0x4ea7d5ae // fsub v14.4s, v13.4s, v7.4s
-	WORD $0x4ea9cdcc // fmls v12.4s, v14.4s, v9.4s
-	WORD $0x4eaacdcc // fmls v12.4s, v14.4s, v10.4s
-	WORD $0x6e2cdd8e // fmul v14.4s, v12.4s, v12.4s
-	FMOVQ 256(R9), F15
-	WORD $0x4e2ccd6f // fmla v15.4s, v11.4s, v12.4s
-	FMOVQ 272(R9), F16
-	WORD $0x4e2ccdf0 // fmla v16.4s, v15.4s, v12.4s
-	FMOVQ 288(R9), F15
-	WORD $0x4e2cce0f // fmla v15.4s, v16.4s, v12.4s
-	FMOVQ 304(R9), F16
-	WORD $0x4e2ccdf0 // fmla v16.4s, v15.4s, v12.4s
-	FMOVQ 320(R9), F15
-	WORD $0x4e2cce0f // fmla v15.4s, v16.4s, v12.4s
-	WORD $0x4e2fcdcc // fmla v12.4s, v14.4s, v15.4s
-	WORD $0x4f3755ad // shl v13.4s, v13.4s, #23
-	WORD $0x4ead1dae // mov v14.16b, v13.16b
-	WORD $0x4e2ccdae // fmla v14.4s, v13.4s, v12.4s
-	WORD $0x6e2dddcc // fmul v12.4s, v14.4s, v13.4s
-	WORD $0x4e2cd40c // fadd v12.4s, v0.4s, v12.4s
-	WORD $0x6ebe1d80 // bit v0.16b, v12.16b, v30.16b
+	WORD $0x4ea4d54a // fsub v10.4s, v10.4s, v4.4s
+	WORD $0x4e25f54a // fmax v10.4s, v10.4s, v5.4s
+	WORD $0x4ea61ccb // mov v11.16b, v6.16b
+	WORD $0x4e27cd4b // fmla v11.4s, v10.4s, v7.4s
+	WORD $0x4ea6d56c // fsub v12.4s, v11.4s, v6.4s
+	WORD $0x4ea8cd8a // fmls v10.4s, v12.4s, v8.4s
+	FMOVQ 400(R9), F12
+	WORD $0x4e2acd2c // fmla v12.4s, v9.4s, v10.4s
+	FMOVQ 416(R9), F13
+	WORD $0x4e2acd8d // fmla v13.4s, v12.4s, v10.4s
+	FMOVQ 432(R9), F12
+	WORD $0x4e2acdac // fmla v12.4s, v13.4s, v10.4s
+	FMOVQ 448(R9), F13
+	WORD $0x4e2acd8d // fmla v13.4s, v12.4s, v10.4s
+	FMOVQ 16(R9), F12
+	WORD $0x4e2acdac // fmla v12.4s, v13.4s, v10.4s
+	WORD $0x4f37556a // shl v10.4s, v11.4s, #23
+	WORD $0x6e2add8a // fmul v10.4s, v12.4s, v10.4s
+	WORD $0x4e2ad40a // fadd v10.4s, v0.4s, v10.4s
+	WORD $0x6ebe1d40 // bit v0.16b, v10.16b, v30.16b
 
 done:
 	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
@@ -3163,15 +3109,15 @@ TEXT ·expm1NEON(SB), NOSPLIT, $0-24
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 336(R9), F0
-	FMOVQ 352(R9), F1
-	FMOVQ 368(R9), F2
-	FMOVQ 384(R9), F3
-	FMOVQ 400(R9), F4
-	FMOVQ 416(R9), F5
-	FMOVQ 432(R9), F6
-	FMOVQ 448(R9), F7
-	FMOVQ 464(R9), F8
+	FMOVQ 464(R9), F0
+	FMOVQ 480(R9), F1
+	FMOVQ 496(R9), F2
+	FMOVQ 352(R9), F3
+	FMOVQ 512(R9), F4
+	FMOVQ 528(R9), F5
+	FMOVQ 544(R9), F6
+	FMOVQ 560(R9), F7
+	FMOVQ 576(R9), F8
 	SUBS $8, R8, R8
 	BLT single
 
@@ -3194,21 +3140,21 @@ unrolled:
 	WORD $0x4ea5ce0c // fmls v12.4s, v16.4s, v5.4s
 	WORD $0x6e2bdd6f // fmul v15.4s, v11.4s, v11.4s
 	WORD $0x6e2cdd90 // fmul v16.4s, v12.4s, v12.4s
-	FMOVQ 480(R9), F17
+	FMOVQ 592(R9), F17
 	WORD $0x4e2bccd1 // fmla v17.4s, v6.4s, v11.4s
-	FMOVQ 480(R9), F18
+	FMOVQ 592(R9), F18
 	WORD $0x4e2cccd2 // fmla v18.4s, v6.4s, v12.4s
-	FMOVQ 496(R9), F19
+	FMOVQ 608(R9), F19
 	WORD $0x4e2bce33 // fmla v19.4s, v17.4s, v11.4s
-	FMOVQ 496(R9), F17
+	FMOVQ 608(R9), F17
 	WORD $0x4e2cce51 // fmla v17.4s, v18.4s, v12.4s
-	FMOVQ 512(R9), F18
+	FMOVQ 624(R9), F18
 	WORD $0x4e2bce72 // fmla v18.4s, v19.4s, v11.4s
-	FMOVQ 512(R9), F19
+	FMOVQ 624(R9), F19
 	WORD $0x4e2cce33 // fmla v19.4s, v17.4s, v12.4s
-	FMOVQ 528(R9), F17
+	FMOVQ 640(R9), F17
 	WORD $0x4e2bce51 // fmla v17.4s, v18.4s, v11.4s
-	FMOVQ 528(R9), F18
+	FMOVQ 640(R9), F18
 	WORD $0x4e2cce72 // fmla v18.4s, v19.4s, v12.4s
 	WORD $0x4e31cdeb // fmla v11.4s, v15.4s, v17.4s
 	WORD $0x4e32ce0c // fmla v12.4s, v16.4s, v18.4s
@@ -3245,13 +3191,13 @@ vector:
 	WORD $0x4ea4cd8a // fmls v10.4s, v12.4s, v4.4s
 	WORD $0x4ea5cd8a // fmls v10.4s, v12.4s, v5.4s
 	WORD $0x6e2add4c // fmul v12.4s, v10.4s, v10.4s
-	FMOVQ 480(R9), F13
+	FMOVQ 592(R9), F13
 	WORD $0x4e2acccd // fmla v13.4s, v6.4s, v10.4s
-	FMOVQ 496(R9), F14
+	FMOVQ 608(R9), F14
 	WORD $0x4e2acdae // fmla v14.4s, v13.4s, v10.4s
-	FMOVQ 512(R9), F13
+	FMOVQ 624(R9), F13
 	WORD $0x4e2acdcd // fmla v13.4s, v14.4s, v10.4s
-	FMOVQ 528(R9), F14
+	FMOVQ 640(R9), F14
 	WORD $0x4e2acdae // fmla v14.4s, v13.4s, v10.4s
 	WORD $0x4e2ecd8a // fmla v10.4s, v12.4s, v14.4s
 	WORD $0x4f37556b // shl v11.4s, v11.4s, #23
@@ -3285,13 +3231,13 @@ loaded:
 	WORD $0x4ea4cd8a // fmls v10.4s, v12.4s, v4.4s
 	WORD $0x4ea5cd8a // fmls v10.4s, v12.4s, v5.4s
 	WORD $0x6e2add4c // fmul v12.4s, v10.4s, v10.4s
-	FMOVQ 480(R9), F13
+	FMOVQ 592(R9), F13
 	WORD $0x4e2acccd // fmla v13.4s, v6.4s, v10.4s
-	FMOVQ 496(R9), F14
+	FMOVQ 608(R9), F14
 	WORD $0x4e2acdae // fmla v14.4s, v13.4s, v10.4s
-	FMOVQ 512(R9), F13
+	FMOVQ 624(R9), F13
 	WORD $0x4e2acdcd // fmla v13.4s, v14.4s, v10.4s
-	FMOVQ 528(R9), F14
+	FMOVQ 640(R9), F14
 	WORD $0x4e2acdae // fmla v14.4s, v13.4s, v10.4s
 	WORD $0x4e2ecd8a // fmla v10.4s, v12.4s, v14.4s
 	WORD $0x4f37556b // shl v11.4s, v11.4s, #23
@@ -3320,15 +3266,15 @@ TEXT ·logNEON(SB), NOSPLIT, $0-32
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 544(R9), F0
-	FMOVQ 560(R9), F1
+	FMOVQ 656(R9), F0
+	FMOVQ 672(R9), F1
 	FMOVQ 32(R9), F2
-	FMOVQ 576(R9), F3
+	FMOVQ 688(R9), F3
 	FMOVQ 16(R9), F4
-	FMOVQ 592(R9), F5
-	FMOVQ 416(R9), F6
-	FMOVQ 400(R9), F7
-	FMOVQ 608(R9), F8
+	FMOVQ 704(R9), F5
+	FMOVQ 528(R9), F6
+	FMOVQ 512(R9), F7
+	FMOVQ 720(R9), F8
 	SUBS $8, R8, R8
 	BLT single
 
@@ -3361,37 +3307,37 @@ unrolled:
 	WORD $0x4ea4d54a // fsub v10.4s, v10.4s, v4.4s
 	WORD $0x6e29dd2f // fmul v15.4s, v9.4s, v9.4s
 	WORD $0x6e2add50 // fmul v16.4s, v10.4s, v10.4s
-	FMOVQ 624(R9), F17
-	WORD $0x4e29ccb1 // fmla v17.4s, v5.4s, v9.4s
-	FMOVQ 624(R9), F18
-	WORD $0x4e2accb2 // fmla v18.4s, v5.4s, v10.4s
-	FMOVQ 640(R9), F19
-	WORD $0x4e29ce33 // fmla v19.4s, v17.4s, v9.4s
-	FMOVQ 640(R9), F17
-	WORD $0x4e2ace51 // fmla v17.4s, v18.4s, v10.4s
-	FMOVQ 656(R9), F18
-	WORD $0x4e29ce72 // fmla v18.4s, v19.4s, v9.4s
-	FMOVQ 656(R9), F19
-	WORD $0x4e2ace33 // fmla v19.4s, v17.4s, v10.4s
-	FMOVQ 672(R9), F17
-	WORD $0x4e29ce51 // fmla v17.4s, v18.4s, v9.4s
-	FMOVQ 672(R9), F18
-	WORD $0x4e2ace72 // fmla v18.4s, v19.4s, v10.4s
-	FMOVQ 688(R9), F19
-	WORD $0x4e29ce33 // fmla v19.4s, v17.4s, v9.4s
-	FMOVQ 688(R9), F17
-	WORD $0x4e2ace51 // fmla v17.4s, v18.4s, v10.4s
-	FMOVQ 704(R9), F18
-	WORD $0x4e29ce72 // fmla v18.4s, v19.4s, v9.4s
-	FMOVQ 704(R9), F19
-	WORD $0x4e2ace33 // fmla v19.4s, v17.4s, v10.4s
-	FMOVQ 720(R9), F17
-	WORD $0x4e29ce51 // fmla v17.4s, v18.4s, v9.4s
-	FMOVQ 720(R9), F18
-	WORD $0x4e2ace72 // fmla v18.4s, v19.4s, v10.4s
-	FMOVQ 736(R9), F19
-	WORD $0x4e29ce33 // fmla v19.4s, v17.4s, v9.4s
 	FMOVQ 736(R9), F17
+	WORD $0x4e29ccb1 // fmla v17.4s, v5.4s, v9.4s
+	FMOVQ 736(R9), F18
+	WORD $0x4e2accb2 // fmla v18.4s, v5.4s, v10.4s
+	FMOVQ 752(R9), F19
+	WORD $0x4e29ce33 // fmla v19.4s, v17.4s, v9.4s
+	FMOVQ 752(R9), F17
+	WORD $0x4e2ace51 // fmla v17.4s, v18.4s, v10.4s
+	FMOVQ 768(R9), F18
+	WORD $0x4e29ce72 // fmla v18.4s, v19.4s, v9.4s
+	FMOVQ 768(R9), F19
+	WORD $0x4e2ace33 // fmla v19.4s, v17.4s, v10.4s
+	FMOVQ 784(R9), F17
+	WORD $0x4e29ce51 // fmla v17.4s, v18.4s, v9.4s
+	FMOVQ 784(R9), F18
+	WORD $0x4e2ace72 // fmla v18.4s, v19.4s, v10.4s
+	FMOVQ 800(R9), F19
+	WORD $0x4e29ce33 // fmla v19.4s, v17.4s, v9.4s
+	FMOVQ 800(R9), F17
+	WORD $0x4e2ace51 // fmla v17.4s, v18.4s, v10.4s
+	FMOVQ 816(R9), F18
+	WORD $0x4e29ce72 // fmla v18.4s, v19.4s, v9.4s
+	FMOVQ 816(R9), F19
+	WORD $0x4e2ace33 // fmla v19.4s, v17.4s, v10.4s
+	FMOVQ 832(R9), F17
+	WORD $0x4e29ce51 // fmla v17.4s, v18.4s, v9.4s
+	FMOVQ 832(R9), F18
+	WORD $0x4e2ace72 // fmla v18.4s, v19.4s, v10.4s
+	FMOVQ 848(R9), F19
+	WORD $0x4e29ce33 // fmla v19.4s, v17.4s, v9.4s
+	FMOVQ 848(R9), F17
 	WORD $0x4e2ace51 // fmla v17.4s, v18.4s, v10.4s
 	WORD $0x6e33ddef // fmul v15.4s, v15.4s, v19.4s
 	WORD $0x6e31de10 // fmul v16.4s, v16.4s, v17.4s
@@ -3428,21 +3374,21 @@ vector:
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4ea4d529 // fsub v9.4s, v9.4s, v4.4s
 	WORD $0x6e29dd2c // fmul v12.4s, v9.4s, v9.4s
-	FMOVQ 624(R9), F13
+	FMOVQ 736(R9), F13
 	WORD $0x4e29ccad // fmla v13.4s, v5.4s, v9.4s
-	FMOVQ 640(R9), F14
+	FMOVQ 752(R9), F14
 	WORD $0x4e29cdae // fmla v14.4s, v13.4s, v9.4s
-	FMOVQ 656(R9), F13
+	FMOVQ 768(R9), F13
 	WORD $0x4e29cdcd // fmla v13.4s, v14.4s, v9.4s
-	FMOVQ 672(R9), F14
+	FMOVQ 784(R9), F14
 	WORD $0x4e29cdae // fmla v14.4s, v13.4s, v9.4s
-	FMOVQ 688(R9), F13
+	FMOVQ 800(R9), F13
 	WORD $0x4e29cdcd // fmla v13.4s, v14.4s, v9.4s
-	FMOVQ 704(R9), F14
+	FMOVQ 816(R9), F14
 	WORD $0x4e29cdae // fmla v14.4s, v13.4s, v9.4s
-	FMOVQ 720(R9), F13
+	FMOVQ 832(R9), F13
 	WORD $0x4e29cdcd // fmla v13.4s, v14.4s, v9.4s
-	FMOVQ 736(R9), F14
+	FMOVQ 848(R9), F14
 	WORD $0x4e29cdae // fmla v14.4s, v13.4s, v9.4s
 	WORD $0x6e2edd8c // fmul v12.4s, v12.4s, v14.4s
 	WORD $0x4e26cd4c // fmla v12.4s, v10.4s, v6.4s
@@ -3483,21 +3429,21 @@ loaded:
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4ea4d529 // fsub v9.4s, v9.4s, v4.4s
 	WORD $0x6e29dd2c // fmul v12.4s, v9.4s, v9.4s
-	FMOVQ 624(R9), F13
+	FMOVQ 736(R9), F13
 	WORD $0x4e29ccad // fmla v13.4s, v5.4s, v9.4s
-	FMOVQ 640(R9), F14
+	FMOVQ 752(R9), F14
 	WORD $0x4e29cdae // fmla v14.4s, v13.4s, v9.4s
-	FMOVQ 656(R9), F13
+	FMOVQ 768(R9), F13
 	WORD $0x4e29cdcd // fmla v13.4s, v14.4s, v9.4s
-	FMOVQ 672(R9), F14
+	FMOVQ 784(R9), F14
 	WORD $0x4e29cdae // fmla v14.4s, v13.4s, v9.4s
-	FMOVQ 688(R9), F13
+	FMOVQ 800(R9), F13
 	WORD $0x4e29cdcd // fmla v13.4s, v14.4s, v9.4s
-	FMOVQ 704(R9), F14
+	FMOVQ 816(R9), F14
 	WORD $0x4e29cdae // fmla v14.4s, v13.4s, v9.4s
-	FMOVQ 720(R9), F13
+	FMOVQ 832(R9), F13
 	WORD $0x4e29cdcd // fmla v13.4s, v14.4s, v9.4s
-	FMOVQ 736(R9), F14
+	FMOVQ 848(R9), F14
 	WORD $0x4e29cdae // fmla v14.4s, v13.4s, v9.4s
 	WORD $0x6e2edd8c // fmul v12.4s, v12.4s, v14.4s
 	WORD $0x4e26cd4c // fmla v12.4s, v10.4s, v6.4s
@@ -3534,15 +3480,15 @@ TEXT ·log2NEON(SB), NOSPLIT, $0-32
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 544(R9), F0
-	FMOVQ 560(R9), F1
+	FMOVQ 656(R9), F0
+	FMOVQ 672(R9), F1
 	FMOVQ 32(R9), F2
-	FMOVQ 576(R9), F3
+	FMOVQ 688(R9), F3
 	FMOVQ 16(R9), F4
-	FMOVQ 752(R9), F5
-	FMOVQ 768(R9), F6
-	FMOVQ 384(R9), F7
-	FMOVQ 608(R9), F8
+	FMOVQ 864(R9), F5
+	FMOVQ 880(R9), F6
+	FMOVQ 352(R9), F7
+	FMOVQ 720(R9), F8
 	SUBS $8, R8, R8
 	BLT single
 
@@ -3575,37 +3521,37 @@ unrolled:
 	WORD $0x4ea4d54a // fsub v10.4s, v10.4s, v4.4s
 	WORD $0x6e29dd2f // fmul v15.4s, v9.4s, v9.4s
 	WORD $0x6e2add50 // fmul v16.4s, v10.4s, v10.4s
-	FMOVQ 784(R9), F17
-	WORD $0x4e29ccb1 // fmla v17.4s, v5.4s, v9.4s
-	FMOVQ 784(R9), F18
-	WORD $0x4e2accb2 // fmla v18.4s, v5.4s, v10.4s
-	FMOVQ 800(R9), F19
-	WORD $0x4e29ce33 // fmla v19.4s, v17.4s, v9.4s
-	FMOVQ 800(R9), F17
-	WORD $0x4e2ace51 // fmla v17.4s, v18.4s, v10.4s
-	FMOVQ 816(R9), F18
-	WORD $0x4e29ce72 // fmla v18.4s, v19.4s, v9.4s
-	FMOVQ 816(R9), F19
-	WORD $0x4e2ace33 // fmla v19.4s, v17.4s, v10.4s
-	FMOVQ 832(R9), F17
-	WORD $0x4e29ce51 // fmla v17.4s, v18.4s, v9.4s
-	FMOVQ 832(R9), F18
-	WORD $0x4e2ace72 // fmla v18.4s, v19.4s, v10.4s
-	FMOVQ 848(R9), F19
-	WORD $0x4e29ce33 // fmla v19.4s, v17.4s, v9.4s
-	FMOVQ 848(R9), F17
-	WORD $0x4e2ace51 // fmla v17.4s, v18.4s, v10.4s
-	FMOVQ 864(R9), F18
-	WORD $0x4e29ce72 // fmla v18.4s, v19.4s, v9.4s
-	FMOVQ 864(R9), F19
-	WORD $0x4e2ace33 // fmla v19.4s, v17.4s, v10.4s
-	FMOVQ 880(R9), F17
-	WORD $0x4e29ce51 // fmla v17.4s, v18.4s, v9.4s
-	FMOVQ 880(R9), F18
-	WORD $0x4e2ace72 // fmla v18.4s, v19.4s, v10.4s
-	FMOVQ 896(R9), F19
-	WORD $0x4e29ce33 // fmla v19.4s, v17.4s, v9.4s
 	FMOVQ 896(R9), F17
+	WORD $0x4e29ccb1 // fmla v17.4s, v5.4s, v9.4s
+	FMOVQ 896(R9), F18
+	WORD $0x4e2accb2 // fmla v18.4s, v5.4s, v10.4s
+	FMOVQ 912(R9), F19
+	WORD $0x4e29ce33 // fmla v19.4s, v17.4s, v9.4s
+	FMOVQ 912(R9), F17
+	WORD $0x4e2ace51 // fmla v17.4s, v18.4s, v10.4s
+	FMOVQ 928(R9), F18
+	WORD $0x4e29ce72 // fmla v18.4s, v19.4s, v9.4s
+	FMOVQ 928(R9), F19
+	WORD $0x4e2ace33 // fmla v19.4s, v17.4s, v10.4s
+	FMOVQ 944(R9), F17
+	WORD $0x4e29ce51 // fmla v17.4s, v18.4s, v9.4s
+	FMOVQ 944(R9), F18
+	WORD $0x4e2ace72 // fmla v18.4s, v19.4s, v10.4s
+	FMOVQ 960(R9), F19
+	WORD $0x4e29ce33 // fmla v19.4s, v17.4s, v9.4s
+	FMOVQ 960(R9), F17
+	WORD $0x4e2ace51 // fmla v17.4s, v18.4s, v10.4s
+	FMOVQ 976(R9), F18
+	WORD $0x4e29ce72 // fmla v18.4s, v19.4s, v9.4s
+	FMOVQ 976(R9), F19
+	WORD $0x4e2ace33 // fmla v19.4s, v17.4s, v10.4s
+	FMOVQ 992(R9), F17
+	WORD $0x4e29ce51 // fmla v17.4s, v18.4s, v9.4s
+	FMOVQ 992(R9), F18
+	WORD $0x4e2ace72 // fmla v18.4s, v19.4s, v10.4s
+	FMOVQ 1008(R9), F19
+	WORD $0x4e29ce33 // fmla v19.4s, v17.4s, v9.4s
+	FMOVQ 1008(R9), F17
 	WORD $0x4e2ace51 // fmla v17.4s, v18.4s, v10.4s
 	WORD $0x6e33ddef // fmul v15.4s, v15.4s, v19.4s
 	WORD $0x6e31de10 // fmul v16.4s, v16.4s, v17.4s
@@ -3642,21 +3588,21 @@ vector:
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4ea4d529 // fsub v9.4s, v9.4s, v4.4s
 	WORD $0x6e29dd2c // fmul v12.4s, v9.4s, v9.4s
-	FMOVQ 784(R9), F13
+	FMOVQ 896(R9), F13
 	WORD $0x4e29ccad // fmla v13.4s, v5.4s, v9.4s
-	FMOVQ 800(R9), F14
+	FMOVQ 912(R9), F14
 	WORD $0x4e29cdae // fmla v14.4s, v13.4s, v9.4s
-	FMOVQ 816(R9), F13
+	FMOVQ 928(R9), F13
 	WORD $0x4e29cdcd // fmla v13.4s, v14.4s, v9.4s
-	FMOVQ 832(R9), F14
+	FMOVQ 944(R9), F14
 	WORD $0x4e29cdae // fmla v14.4s, v13.4s, v9.4s
-	FMOVQ 848(R9), F13
+	FMOVQ 960(R9), F13
 	WORD $0x4e29cdcd // fmla v13.4s, v14.4s, v9.4s
-	FMOVQ 864(R9), F14
+	FMOVQ 976(R9), F14
 	WORD $0x4e29cdae // fmla v14.4s, v13.4s, v9.4s
-	FMOVQ 880(R9), F13
+	FMOVQ 992(R9), F13
 	WORD $0x4e29cdcd // fmla v13.4s, v14.4s, v9.4s
-	FMOVQ 896(R9), F14
+	FMOVQ 1008(R9), F14
 	WORD $0x4e29cdae // fmla v14.4s, v13.4s, v9.4s
 	WORD $0x6e2edd8c // fmul v12.4s, v12.4s, v14.4s
 	WORD $0x4e26cd2c // fmla v12.4s, v9.4s, v6.4s
@@ -3697,21 +3643,21 @@ loaded:
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4ea4d529 // fsub v9.4s, v9.4s, v4.4s
 	WORD $0x6e29dd2c // fmul v12.4s, v9.4s, v9.4s
-	FMOVQ 784(R9), F13
+	FMOVQ 896(R9), F13
 	WORD $0x4e29ccad // fmla v13.4s, v5.4s, v9.4s
-	FMOVQ 800(R9), F14
+	FMOVQ 912(R9), F14
 	WORD $0x4e29cdae // fmla v14.4s, v13.4s, v9.4s
-	FMOVQ 816(R9), F13
+	FMOVQ 928(R9), F13
 	WORD $0x4e29cdcd // fmla v13.4s, v14.4s, v9.4s
-	FMOVQ 832(R9), F14
+	FMOVQ 944(R9), F14
 	WORD $0x4e29cdae // fmla v14.4s, v13.4s, v9.4s
-	FMOVQ 848(R9), F13
+	FMOVQ 960(R9), F13
 	WORD $0x4e29cdcd // fmla v13.4s, v14.4s, v9.4s
-	FMOVQ 864(R9), F14
+	FMOVQ 976(R9), F14
 	WORD $0x4e29cdae // fmla v14.4s, v13.4s, v9.4s
-	FMOVQ 880(R9), F13
+	FMOVQ 992(R9), F13
 	WORD $0x4e29cdcd // fmla v13.4s, v14.4s, v9.4s
-	FMOVQ 896(R9), F14
+	FMOVQ 1008(R9), F14
 	WORD $0x4e29cdae // fmla v14.4s, v13.4s, v9.4s
 	WORD $0x6e2edd8c // fmul v12.4s, v12.4s, v14.4s
 	WORD $0x4e26cd2c // fmla v12.4s, v9.4s, v6.4s
@@ -3748,17 +3694,17 @@ TEXT ·log10NEON(SB), NOSPLIT, $0-32
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 544(R9), F0
-	FMOVQ 560(R9), F1
+	FMOVQ 656(R9), F0
+	FMOVQ 672(R9), F1
 	FMOVQ 32(R9), F2
-	FMOVQ 576(R9), F3
+	FMOVQ 688(R9), F3
 	FMOVQ 16(R9), F4
-	FMOVQ 912(R9), F5
-	FMOVQ 928(R9), F6
-	FMOVQ 944(R9), F7
-	FMOVQ 960(R9), F8
-	FMOVQ 976(R9), F9
-	FMOVQ 608(R9), F10
+	FMOVQ 1024(R9), F5
+	FMOVQ 1040(R9), F6
+	FMOVQ 1056(R9), F7
+	FMOVQ 1072(R9), F8
+	FMOVQ 1088(R9), F9
+	FMOVQ 720(R9), F10
 	SUBS $8, R8, R8
 	BLT single
 
@@ -3791,37 +3737,37 @@ unrolled:
 	WORD $0x4ea4d58c // fsub v12.4s, v12.4s, v4.4s
 	WORD $0x6e2bdd71 // fmul v17.4s, v11.4s, v11.4s
 	WORD $0x6e2cdd92 // fmul v18.4s, v12.4s, v12.4s
-	FMOVQ 992(R9), F19
-	WORD $0x4e2bccb3 // fmla v19.4s, v5.4s, v11.4s
-	FMOVQ 992(R9), F20
-	WORD $0x4e2cccb4 // fmla v20.4s, v5.4s, v12.4s
-	FMOVQ 1008(R9), F21
-	WORD $0x4e2bce75 // fmla v21.4s, v19.4s, v11.4s
-	FMOVQ 1008(R9), F19
-	WORD $0x4e2cce93 // fmla v19.4s, v20.4s, v12.4s
-	FMOVQ 1024(R9), F20
-	WORD $0x4e2bceb4 // fmla v20.4s, v21.4s, v11.4s
-	FMOVQ 1024(R9), F21
-	WORD $0x4e2cce75 // fmla v21.4s, v19.4s, v12.4s
-	FMOVQ 1040(R9), F19
-	WORD $0x4e2bce93 // fmla v19.4s, v20.4s, v11.4s
-	FMOVQ 1040(R9), F20
-	WORD $0x4e2cceb4 // fmla v20.4s, v21.4s, v12.4s
-	FMOVQ 1056(R9), F21
-	WORD $0x4e2bce75 // fmla v21.4s, v19.4s, v11.4s
-	FMOVQ 1056(R9), F19
-	WORD $0x4e2cce93 // fmla v19.4s, v20.4s, v12.4s
-	FMOVQ 1072(R9), F20
-	WORD $0x4e2bceb4 // fmla v20.4s, v21.4s, v11.4s
-	FMOVQ 1072(R9), F21
-	WORD $0x4e2cce75 // fmla v21.4s, v19.4s, v12.4s
-	FMOVQ 1088(R9), F19
-	WORD $0x4e2bce93 // fmla v19.4s, v20.4s, v11.4s
-	FMOVQ 1088(R9), F20
-	WORD $0x4e2cceb4 // fmla v20.4s, v21.4s, v12.4s
-	FMOVQ 1104(R9), F21
-	WORD $0x4e2bce75 // fmla v21.4s, v19.4s, v11.4s
 	FMOVQ 1104(R9), F19
+	WORD $0x4e2bccb3 // fmla v19.4s, v5.4s, v11.4s
+	FMOVQ 1104(R9), F20
+	WORD $0x4e2cccb4 // fmla v20.4s, v5.4s, v12.4s
+	FMOVQ 1120(R9), F21
+	WORD $0x4e2bce75 // fmla v21.4s, v19.4s, v11.4s
+	FMOVQ 1120(R9), F19
+	WORD $0x4e2cce93 // fmla v19.4s, v20.4s, v12.4s
+	FMOVQ 1136(R9), F20
+	WORD $0x4e2bceb4 // fmla v20.4s, v21.4s, v11.4s
+	FMOVQ 1136(R9), F21
+	WORD $0x4e2cce75 // fmla v21.4s, v19.4s, v12.4s
+	FMOVQ 1152(R9), F19
+	WORD $0x4e2bce93 // fmla v19.4s, v20.4s, v11.4s
+	FMOVQ 1152(R9), F20
+	WORD $0x4e2cceb4 // fmla v20.4s, v21.4s, v12.4s
+	FMOVQ 1168(R9), F21
+	WORD $0x4e2bce75 // fmla v21.4s, v19.4s, v11.4s
+	FMOVQ 1168(R9), F19
+	WORD $0x4e2cce93 // fmla v19.4s, v20.4s, v12.4s
+	FMOVQ 1184(R9), F20
+	WORD $0x4e2bceb4 // fmla v20.4s, v21.4s, v11.4s
+	FMOVQ 1184(R9), F21
+	WORD $0x4e2cce75 // fmla v21.4s, v19.4s, v12.4s
+	FMOVQ 1200(R9), F19
+	WORD $0x4e2bce93 // fmla v19.4s, v20.4s, v11.4s
+	FMOVQ 1200(R9), F20
+	WORD $0x4e2cceb4 // fmla v20.4s, v21.4s, v12.4s
+	FMOVQ 1216(R9), F21
+	WORD $0x4e2bce75 // fmla v21.4s, v19.4s, v11.4s
+	FMOVQ 1216(R9), F19
 	WORD $0x4e2cce93 // fmla v19.4s, v20.4s, v12.4s
 	WORD $0x6e35de31 // fmul v17.4s, v17.4s, v21.4s
 	WORD $0x6e33de52 // fmul v18.4s, v18.4s, v19.4s
@@ -3860,21 +3806,21 @@ vector:
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4ea4d56b // fsub v11.4s, v11.4s, v4.4s
 	WORD $0x6e2bdd6e // fmul v14.4s, v11.4s, v11.4s
-	FMOVQ 992(R9), F15
+	FMOVQ 1104(R9), F15
 	WORD $0x4e2bccaf // fmla v15.4s, v5.4s, v11.4s
-	FMOVQ 1008(R9), F16
+	FMOVQ 1120(R9), F16
 	WORD $0x4e2bcdf0 // fmla v16.4s, v15.4s, v11.4s
-	FMOVQ 1024(R9), F15
+	FMOVQ 1136(R9), F15
 	WORD $0x4e2bce0f // fmla v15.4s, v16.4s, v11.4s
-	FMOVQ 1040(R9), F16
+	FMOVQ 1152(R9), F16
 	WORD $0x4e2bcdf0 // fmla v16.4s, v15.4s, v11.4s
-	FMOVQ 1056(R9), F15
+	FMOVQ 1168(R9), F15
 	WORD $0x4e2bce0f // fmla v15.4s, v16.4s, v11.4s
-	FMOVQ 1072(R9), F16
+	FMOVQ 1184(R9), F16
 	WORD $0x4e2bcdf0 // fmla v16.4s, v15.4s, v11.4s
-	FMOVQ 1088(R9), F15
+	FMOVQ 1200(R9), F15
 	WORD $0x4e2bce0f // fmla v15.4s, v16.4s, v11.4s
-	FMOVQ 1104(R9), F16
+	FMOVQ 1216(R9), F16
 	WORD $0x4e2bcdf0 // fmla v16.4s, v15.4s, v11.4s
 	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
 	WORD $0x4e26cd8e // fmla v14.4s, v12.4s, v6.4s
@@ -3916,21 +3862,21 @@ loaded:
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4ea4d56b // fsub v11.4s, v11.4s, v4.4s
 	WORD $0x6e2bdd6e // fmul v14.4s, v11.4s, v11.4s
-	FMOVQ 992(R9), F15
+	FMOVQ 1104(R9), F15
 	WORD $0x4e2bccaf // fmla v15.4s, v5.4s, v11.4s
-	FMOVQ 1008(R9), F16
+	FMOVQ 1120(R9), F16
 	WORD $0x4e2bcdf0 // fmla v16.4s, v15.4s, v11.4s
-	FMOVQ 1024(R9), F15
+	FMOVQ 1136(R9), F15
 	WORD $0x4e2bce0f // fmla v15.4s, v16.4s, v11.4s
-	FMOVQ 1040(R9), F16
+	FMOVQ 1152(R9), F16
 	WORD $0x4e2bcdf0 // fmla v16.4s, v15.4s, v11.4s
-	FMOVQ 1056(R9), F15
+	FMOVQ 1168(R9), F15
 	WORD $0x4e2bce0f // fmla v15.4s, v16.4s, v11.4s
-	FMOVQ 1072(R9), F16
+	FMOVQ 1184(R9), F16
 	WORD $0x4e2bcdf0 // fmla v16.4s, v15.4s, v11.4s
-	FMOVQ 1088(R9), F15
+	FMOVQ 1200(R9), F15
 	WORD $0x4e2bce0f // fmla v15.4s, v16.4s, v11.4s
-	FMOVQ 1104(R9), F16
+	FMOVQ 1216(R9), F16
 	WORD $0x4e2bcdf0 // fmla v16.4s, v15.4s, v11.4s
 	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
 	WORD $0x4e26cd8e // fmla v14.4s, v12.4s, v6.4s
@@ -3968,14 +3914,14 @@ TEXT ·sinNEON(SB), NOSPLIT, $0-32
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 1120(R9), F0
-	FMOVQ 1136(R9), F1
-	FMOVQ 1152(R9), F2
-	FMOVQ 1168(R9), F3
-	FMOVQ 1184(R9), F4
-	FMOVQ 1200(R9), F5
-	FMOVQ 1216(R9), F6
-	FMOVQ 1232(R9), F7
+	FMOVQ 1232(R9), F0
+	FMOVQ 1248(R9), F1
+	FMOVQ 1264(R9), F2
+	FMOVQ 1280(R9), F3
+	FMOVQ 1296(R9), F4
+	FMOVQ 1312(R9), F5
+	FMOVQ 1328(R9), F6
+	FMOVQ 1344(R9), F7
 	FMOVQ 32(R9), F8
 	SUBS $8, R8, R8
 	BLT single
@@ -4009,13 +3955,13 @@ unrolled:
 	WORD $0x6e30de0e // fmul v14.4s, v16.4s, v16.4s
 	WORD $0x6e2dddb1 // fmul v17.4s, v13.4s, v13.4s
 	WORD $0x6e2eddd2 // fmul v18.4s, v14.4s, v14.4s
-	FMOVQ 1248(R9), F19
+	FMOVQ 1360(R9), F19
 	WORD $0x4e2dccd3 // fmla v19.4s, v6.4s, v13.4s
-	FMOVQ 1248(R9), F20
+	FMOVQ 1360(R9), F20
 	WORD $0x4e2eccd4 // fmla v20.4s, v6.4s, v14.4s
-	FMOVQ 1264(R9), F21
+	FMOVQ 1376(R9), F21
 	WORD $0x4e2dce75 // fmla v21.4s, v19.4s, v13.4s
-	FMOVQ 1264(R9), F19
+	FMOVQ 1376(R9), F19
 	WORD $0x4e2ece93 // fmla v19.4s, v20.4s, v14.4s
 	WORD $0x6e35de31 // fmul v17.4s, v17.4s, v21.4s
 	WORD $0x6e33de52 // fmul v18.4s, v18.4s, v19.4s
@@ -4056,9 +4002,9 @@ vector:
 	WORD $0x4ea5cd6c // fmls v12.4s, v11.4s, v5.4s
 	WORD $0x6e2cdd8b // fmul v11.4s, v12.4s, v12.4s
 	WORD $0x6e2bdd6d // fmul v13.4s, v11.4s, v11.4s
-	FMOVQ 1248(R9), F14
+	FMOVQ 1360(R9), F14
 	WORD $0x4e2bccce // fmla v14.4s, v6.4s, v11.4s
-	FMOVQ 1264(R9), F15
+	FMOVQ 1376(R9), F15
 	WORD $0x4e2bcdcf // fmla v15.4s, v14.4s, v11.4s
 	WORD $0x6e2fddad // fmul v13.4s, v13.4s, v15.4s
 	WORD $0x4e27cd6d // fmla v13.4s, v11.4s, v7.4s
@@ -4101,9 +4047,9 @@ loaded:
 	WORD $0x4ea5cd6c // fmls v12.4s, v11.4s, v5.4s
 	WORD $0x6e2cdd8b // fmul v11.4s, v12.4s, v12.4s
 	WORD $0x6e2bdd6d // fmul v13.4s, v11.4s, v11.4s
-	FMOVQ 1248(R9), F14
+	FMOVQ 1360(R9), F14
 	WORD $0x4e2bccce // fmla v14.4s, v6.4s, v11.4s
-	FMOVQ 1264(R9), F15
+	FMOVQ 1376(R9), F15
 	WORD $0x4e2bcdcf // fmla v15.4s, v14.4s, v11.4s
 	WORD $0x6e2fddad // fmul v13.4s, v13.4s, v15.4s
 	WORD $0x4e27cd6d // fmla v13.4s, v11.4s, v7.4s
@@ -4142,15 +4088,15 @@ TEXT ·cosNEON(SB), NOSPLIT, $0-32
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 1280(R9), F0
-	FMOVQ 1120(R9), F1
-	FMOVQ 1152(R9), F2
-	FMOVQ 448(R9), F3
-	FMOVQ 1168(R9), F4
-	FMOVQ 1184(R9), F5
-	FMOVQ 1200(R9), F6
-	FMOVQ 1216(R9), F7
-	FMOVQ 1232(R9), F8
+	FMOVQ 1392(R9), F0
+	FMOVQ 1232(R9), F1
+	FMOVQ 1264(R9), F2
+	FMOVQ 560(R9), F3
+	FMOVQ 1280(R9), F4
+	FMOVQ 1296(R9), F5
+	FMOVQ 1312(R9), F6
+	FMOVQ 1328(R9), F7
+	FMOVQ 1344(R9), F8
 	SUBS $8, R8, R8
 	BLT single
 
@@ -4165,9 +4111,9 @@ unrolled:
 	WORD $0x6ebfa7ff // umaxp v31.4s, v31.4s, v31.4s
 	FMOVD F31, R10
 	CBNZ R10, stopUnrolled
-	FMOVQ 1296(R9), F11
+	FMOVQ 1408(R9), F11
 	WORD $0x4e22cd2b // fmla v11.4s, v9.4s, v2.4s
-	FMOVQ 1296(R9), F12
+	FMOVQ 1408(R9), F12
 	WORD $0x4e22cd4c // fmla v12.4s, v10.4s, v2.4s
 	WORD $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
 	WORD $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
@@ -4185,13 +4131,13 @@ unrolled:
 	WORD $0x6e2add4e // fmul v14.4s, v10.4s, v10.4s
 	WORD $0x6e2dddaf // fmul v15.4s, v13.4s, v13.4s
 	WORD $0x6e2eddd0 // fmul v16.4s, v14.4s, v14.4s
-	FMOVQ 1248(R9), F17
+	FMOVQ 1360(R9), F17
 	WORD $0x4e2dccf1 // fmla v17.4s, v7.4s, v13.4s
-	FMOVQ 1248(R9), F18
+	FMOVQ 1360(R9), F18
 	WORD $0x4e2eccf2 // fmla v18.4s, v7.4s, v14.4s
-	FMOVQ 1264(R9), F19
+	FMOVQ 1376(R9), F19
 	WORD $0x4e2dce33 // fmla v19.4s, v17.4s, v13.4s
-	FMOVQ 1264(R9), F17
+	FMOVQ 1376(R9), F17
 	WORD $0x4e2ece51 // fmla v17.4s, v18.4s, v14.4s
 	WORD $0x6e33ddef // fmul v15.4s, v15.4s, v19.4s
 	WORD $0x6e31de10 // fmul v16.4s, v16.4s, v17.4s
@@ -4219,7 +4165,7 @@ vector:
 	WORD $0x6eaaa55f // umaxp v31.4s, v10.4s, v10.4s
 	FMOVD F31, R10
 	CBNZ R10, stopVector
-	FMOVQ 1296(R9), F10
+	FMOVQ 1408(R9), F10
 	WORD $0x4e22cd2a // fmla v10.4s, v9.4s, v2.4s
 	WORD $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
 	WORD $0x4ea0d54b // fsub v11.4s, v10.4s, v0.4s
@@ -4229,9 +4175,9 @@ vector:
 	WORD $0x4ea6cd69 // fmls v9.4s, v11.4s, v6.4s
 	WORD $0x6e29dd2b // fmul v11.4s, v9.4s, v9.4s
 	WORD $0x6e2bdd6c // fmul v12.4s, v11.4s, v11.4s
-	FMOVQ 1248(R9), F13
+	FMOVQ 1360(R9), F13
 	WORD $0x4e2bcced // fmla v13.4s, v7.4s, v11.4s
-	FMOVQ 1264(R9), F14
+	FMOVQ 1376(R9), F14
 	WORD $0x4e2bcdae // fmla v14.4s, v13.4s, v11.4s
 	WORD $0x6e2edd8c // fmul v12.4s, v12.4s, v14.4s
 	WORD $0x4e28cd6c // fmla v12.4s, v11.4s, v8.4s
@@ -4263,7 +4209,7 @@ loaded:
 	WORD $0x6ebfa7ff // umaxp v31.4s, v31.4s, v31.4s
 	FMOVD F31, R10
 	CBNZ R10, stopped
-	FMOVQ 1296(R9), F10
+	FMOVQ 1408(R9), F10
 	WORD $0x4e22cd2a // fmla v10.4s, v9.4s, v2.4s
 	WORD $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
 	WORD $0x4ea0d54b // fsub v11.4s, v10.4s, v0.4s
@@ -4273,9 +4219,9 @@ loaded:
 	WORD $0x4ea6cd69 // fmls v9.4s, v11.4s, v6.4s
 	WORD $0x6e29dd2b // fmul v11.4s, v9.4s, v9.4s
 	WORD $0x6e2bdd6c // fmul v12.4s, v11.4s, v11.4s
-	FMOVQ 1248(R9), F13
+	FMOVQ 1360(R9), F13
 	WORD $0x4e2bcced // fmla v13.4s, v7.4s, v11.4s
-	FMOVQ 1264(R9), F14
+	FMOVQ 1376(R9), F14
 	WORD $0x4e2bcdae // fmla v14.4s, v13.4s, v11.4s
 	WORD $0x6e2edd8c // fmul v12.4s, v12.4s, v14.4s
 	WORD $0x4e28cd6c // fmla v12.4s, v11.4s, v8.4s
@@ -4312,14 +4258,14 @@ TEXT ·tanNEON(SB), NOSPLIT, $0-32
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 1312(R9), F0
-	FMOVQ 1328(R9), F1
-	FMOVQ 1120(R9), F2
-	FMOVQ 1136(R9), F3
-	FMOVQ 1344(R9), F4
-	FMOVQ 1360(R9), F5
-	FMOVQ 1376(R9), F6
-	FMOVQ 1392(R9), F7
+	FMOVQ 1424(R9), F0
+	FMOVQ 1440(R9), F1
+	FMOVQ 1232(R9), F2
+	FMOVQ 1248(R9), F3
+	FMOVQ 1456(R9), F4
+	FMOVQ 1472(R9), F5
+	FMOVQ 1488(R9), F6
+	FMOVQ 1504(R9), F7
 	FMOVQ 48(R9), F8
 	FMOVQ 16(R9), F9
 	FMOVQ 32(R9), F10
@@ -4371,29 +4317,29 @@ unrolled:
 	WORD $0x4e30ce52 // fmla v18.4s, v18.4s, v16.4s
 	WORD $0x6e2fdef3 // fmul v19.4s, v23.4s, v15.4s
 	WORD $0x6e30df14 // fmul v20.4s, v24.4s, v16.4s
-	FMOVQ 1408(R9), F21
+	FMOVQ 1520(R9), F21
 	WORD $0x4e2fccf5 // fmla v21.4s, v7.4s, v15.4s
-	FMOVQ 1408(R9), F22
+	FMOVQ 1520(R9), F22
 	WORD $0x4e30ccf6 // fmla v22.4s, v7.4s, v16.4s
-	FMOVQ 1424(R9), F25
+	FMOVQ 1536(R9), F25
 	WORD $0x4e2fceb9 // fmla v25.4s, v21.4s, v15.4s
-	FMOVQ 1424(R9), F21
+	FMOVQ 1536(R9), F21
 	WORD $0x4e30ced5 // fmla v21.4s, v22.4s, v16.4s
-	FMOVQ 1440(R9), F22
+	FMOVQ 1552(R9), F22
 	WORD $0x4e2fcf36 // fmla v22.4s, v25.4s, v15.4s
-	FMOVQ 1440(R9), F25
+	FMOVQ 1552(R9), F25
 	WORD $0x4e30ceb9 // fmla v25.4s, v21.4s, v16.4s
-	FMOVQ 1456(R9), F21
+	FMOVQ 1568(R9), F21
 	WORD $0x4e2fced5 // fmla v21.4s, v22.4s, v15.4s
-	FMOVQ 1456(R9), F22
+	FMOVQ 1568(R9), F22
 	WORD $0x4e30cf36 // fmla v22.4s, v25.4s, v16.4s
-	FMOVQ 1472(R9), F25
+	FMOVQ 1584(R9), F25
 	WORD $0x4e2fceb9 // fmla v25.4s, v21.4s, v15.4s
-	FMOVQ 1472(R9), F21
+	FMOVQ 1584(R9), F21
 	WORD $0x4e30ced5 // fmla v21.4s, v22.4s, v16.4s
-	FMOVQ 1488(R9), F22
+	FMOVQ 1600(R9), F22
 	WORD $0x4e2fcf36 // fmla v22.4s, v25.4s, v15.4s
-	FMOVQ 1488(R9), F15
+	FMOVQ 1600(R9), F15
 	WORD $0x4e30ceaf // fmla v15.4s, v21.4s, v16.4s
 	WORD $0x4e36ce71 // fmla v17.4s, v19.4s, v22.4s
 	WORD $0x4e2fce92 // fmla v18.4s, v20.4s, v15.4s
@@ -4448,17 +4394,17 @@ vector:
 	WORD $0x6e31de2d // fmul v13.4s, v17.4s, v17.4s
 	WORD $0x4e2dcdce // fmla v14.4s, v14.4s, v13.4s
 	WORD $0x6e2dde2f // fmul v15.4s, v17.4s, v13.4s
-	FMOVQ 1408(R9), F16
+	FMOVQ 1520(R9), F16
 	WORD $0x4e2dccf0 // fmla v16.4s, v7.4s, v13.4s
-	FMOVQ 1424(R9), F18
+	FMOVQ 1536(R9), F18
 	WORD $0x4e2dce12 // fmla v18.4s, v16.4s, v13.4s
-	FMOVQ 1440(R9), F16
+	FMOVQ 1552(R9), F16
 	WORD $0x4e2dce50 // fmla v16.4s, v18.4s, v13.4s
-	FMOVQ 1456(R9), F18
+	FMOVQ 1568(R9), F18
 	WORD $0x4e2dce12 // fmla v18.4s, v16.4s, v13.4s
-	FMOVQ 1472(R9), F16
+	FMOVQ 1584(R9), F16
 	WORD $0x4e2dce50 // fmla v16.4s, v18.4s, v13.4s
-	FMOVQ 1488(R9), F18
+	FMOVQ 1600(R9), F18
 	WORD $0x4e2dce12 // fmla v18.4s, v16.4s, v13.4s
 	WORD $0x4e32cdee // fmla v14.4s, v15.4s, v18.4s
 	WORD $0x4e31d5cd // fadd v13.4s, v14.4s, v17.4s
@@ -4512,17 +4458,17 @@ loaded:
 	WORD $0x6e31de2d // fmul v13.4s, v17.4s, v17.4s
 	WORD $0x4e2dcdce // fmla v14.4s, v14.4s, v13.4s
 	WORD $0x6e2dde2f // fmul v15.4s, v17.4s, v13.4s
-	FMOVQ 1408(R9), F16
+	FMOVQ 1520(R9), F16
 	WORD $0x4e2dccf0 // fmla v16.4s, v7.4s, v13.4s
-	FMOVQ 1424(R9), F18
+	FMOVQ 1536(R9), F18
 	WORD $0x4e2dce12 // fmla v18.4s, v16.4s, v13.4s
-	FMOVQ 1440(R9), F16
+	FMOVQ 1552(R9), F16
 	WORD $0x4e2dce50 // fmla v16.4s, v18.4s, v13.4s
-	FMOVQ 1456(R9), F18
+	FMOVQ 1568(R9), F18
 	WORD $0x4e2dce12 // fmla v18.4s, v16.4s, v13.4s
-	FMOVQ 1472(R9), F16
+	FMOVQ 1584(R9), F16
 	WORD $0x4e2dce50 // fmla v16.4s, v18.4s, v13.4s
-	FMOVQ 1488(R9), F18
+	FMOVQ 1600(R9), F18
 	WORD $0x4e2dce12 // fmla v18.4s, v16.4s, v13.4s
 	WORD $0x4e32cdee // fmla v14.4s, v15.4s, v18.4s
 	WORD $0x4e31d5cd // fadd v13.4s, v14.4s, v17.4s
@@ -4564,12 +4510,12 @@ TEXT ·asinNEON(SB), NOSPLIT, $0-24
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 1504(R9), F0
+	FMOVQ 1616(R9), F0
 	FMOVQ 16(R9), F1
-	FMOVQ 448(R9), F2
-	FMOVQ 1520(R9), F3
-	FMOVQ 1536(R9), F4
-	FMOVQ 1312(R9), F5
+	FMOVQ 560(R9), F2
+	FMOVQ 1632(R9), F3
+	FMOVQ 1648(R9), F4
+	FMOVQ 1424(R9), F5
 	FMOVQ 0(R9), F6
 	SUBS $8, R8, R8
 	BLT single
@@ -4595,31 +4541,31 @@ unrolled:
 	WORD $0x6eac1dca // bit v10.16b, v14.16b, v12.16b
 	WORD $0x6e2fdd2d // fmul v13.4s, v9.4s, v15.4s
 	WORD $0x6e30dd4e // fmul v14.4s, v10.4s, v16.4s
-	FMOVQ 1552(R9), F17
+	FMOVQ 1664(R9), F17
 	WORD $0x4e2fcc71 // fmla v17.4s, v3.4s, v15.4s
-	FMOVQ 1552(R9), F18
+	FMOVQ 1664(R9), F18
 	WORD $0x4e30cc72 // fmla v18.4s, v3.4s, v16.4s
-	FMOVQ 1568(R9), F19
+	FMOVQ 1680(R9), F19
 	WORD $0x4e2fce33 // fmla v19.4s, v17.4s, v15.4s
-	FMOVQ 1568(R9), F17
+	FMOVQ 1680(R9), F17
 	WORD $0x4e30ce51 // fmla v17.4s, v18.4s, v16.4s
-	FMOVQ 1584(R9), F18
+	FMOVQ 1696(R9), F18
 	WORD $0x4e2fce72 // fmla v18.4s, v19.4s, v15.4s
-	FMOVQ 1584(R9), F19
+	FMOVQ 1696(R9), F19
 	WORD $0x4e30ce33 // fmla v19.4s, v17.4s, v16.4s
-	FMOVQ 1600(R9), F17
+	FMOVQ 1712(R9), F17
 	WORD $0x4e2fce51 // fmla v17.4s, v18.4s, v15.4s
-	FMOVQ 1600(R9), F18
+	FMOVQ 1712(R9), F18
 	WORD $0x4e30ce72 // fmla v18.4s, v19.4s, v16.4s
-	FMOVQ 1616(R9), F19
+	FMOVQ 1728(R9), F19
 	WORD $0x4e2fce33 // fmla v19.4s, v17.4s, v15.4s
-	FMOVQ 1616(R9), F15
+	FMOVQ 1728(R9), F15
 	WORD $0x4e30ce4f // fmla v15.4s, v18.4s, v16.4s
 	WORD $0x4e33cda9 // fmla v9.4s, v13.4s, v19.4s
 	WORD $0x4e2fcdca // fmla v10.4s, v14.4s, v15.4s
-	FMOVQ 1360(R9), F13
+	FMOVQ 1472(R9), F13
 	WORD $0x4ea4cd2d // fmls v13.4s, v9.4s, v4.4s
-	FMOVQ 1360(R9), F14
+	FMOVQ 1472(R9), F14
 	WORD $0x4ea4cd4e // fmls v14.4s, v10.4s, v4.4s
 	WORD $0x4e25d5ad // fadd v13.4s, v13.4s, v5.4s
 	WORD $0x4e25d5ce // fadd v14.4s, v14.4s, v5.4s
@@ -4647,18 +4593,18 @@ vector:
 	WORD $0x6ea1f96a // fsqrt v10.4s, v11.4s
 	WORD $0x6ea91d48 // bit v8.16b, v10.16b, v9.16b
 	WORD $0x6e2bdd0a // fmul v10.4s, v8.4s, v11.4s
-	FMOVQ 1552(R9), F12
+	FMOVQ 1664(R9), F12
 	WORD $0x4e2bcc6c // fmla v12.4s, v3.4s, v11.4s
-	FMOVQ 1568(R9), F13
+	FMOVQ 1680(R9), F13
 	WORD $0x4e2bcd8d // fmla v13.4s, v12.4s, v11.4s
-	FMOVQ 1584(R9), F12
+	FMOVQ 1696(R9), F12
 	WORD $0x4e2bcdac // fmla v12.4s, v13.4s, v11.4s
-	FMOVQ 1600(R9), F13
+	FMOVQ 1712(R9), F13
 	WORD $0x4e2bcd8d // fmla v13.4s, v12.4s, v11.4s
-	FMOVQ 1616(R9), F12
+	FMOVQ 1728(R9), F12
 	WORD $0x4e2bcdac // fmla v12.4s, v13.4s, v11.4s
 	WORD $0x4e2ccd48 // fmla v8.4s, v10.4s, v12.4s
-	FMOVQ 1360(R9), F10
+	FMOVQ 1472(R9), F10
 	WORD $0x4ea4cd0a // fmls v10.4s, v8.4s, v4.4s
 	WORD $0x4e25d54a // fadd v10.4s, v10.4s, v5.4s
 	WORD $0x6ea91d48 // bit v8.16b, v10.16b, v9.16b
@@ -4688,18 +4634,18 @@ loaded:
 	WORD $0x6ea1f96a // fsqrt v10.4s, v11.4s
 	WORD $0x6ea91d48 // bit v8.16b, v10.16b, v9.16b
 	WORD $0x6e2bdd0a // fmul v10.4s, v8.4s, v11.4s
-	FMOVQ 1552(R9), F12
+	FMOVQ 1664(R9), F12
 	WORD $0x4e2bcc6c // fmla v12.4s, v3.4s, v11.4s
-	FMOVQ 1568(R9), F13
+	FMOVQ 1680(R9), F13
 	WORD $0x4e2bcd8d // fmla v13.4s, v12.4s, v11.4s
-	FMOVQ 1584(R9), F12
+	FMOVQ 1696(R9), F12
 	WORD $0x4e2bcdac // fmla v12.4s, v13.4s, v11.4s
-	FMOVQ 1600(R9), F13
+	FMOVQ 1712(R9), F13
 	WORD $0x4e2bcd8d // fmla v13.4s, v12.4s, v11.4s
-	FMOVQ 1616(R9), F12
+	FMOVQ 1728(R9), F12
 	WORD $0x4e2bcdac // fmla v12.4s, v13.4s, v11.4s
 	WORD $0x4e2ccd48 // fmla v8.4s, v10.4s, v12.4s
-	FMOVQ 1360(R9), F10
+	FMOVQ 1472(R9), F10
 	WORD $0x4ea4cd0a // fmls v10.4s, v8.4s, v4.4s
 	WORD $0x4e25d54a // fadd v10.4s, v10.4s, v5.4s
 	WORD $0x6ea91d48 // bit v8.16b, v10.16b, v9.16b
@@ -4723,15 +4669,15 @@ TEXT ·acosNEON(SB), NOSPLIT, $0-24
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 1504(R9), F0
+	FMOVQ 1616(R9), F0
 	FMOVQ 16(R9), F1
-	FMOVQ 448(R9), F2
-	FMOVQ 1520(R9), F3
+	FMOVQ 560(R9), F2
+	FMOVQ 1632(R9), F3
 	FMOVQ 32(R9), F4
-	FMOVQ 1168(R9), F5
+	FMOVQ 1280(R9), F5
 	FMOVQ 0(R9), F6
-	FMOVQ 1312(R9), F7
-	FMOVQ 1360(R9), F8
+	FMOVQ 1424(R9), F7
+	FMOVQ 1472(R9), F8
 	SUBS $8, R8, R8
 	BLT single
 
@@ -4756,25 +4702,25 @@ unrolled:
 	WORD $0x6eae1e0c // bit v12.16b, v16.16b, v14.16b
 	WORD $0x6e31dd6f // fmul v15.4s, v11.4s, v17.4s
 	WORD $0x6e32dd90 // fmul v16.4s, v12.4s, v18.4s
-	FMOVQ 1552(R9), F19
+	FMOVQ 1664(R9), F19
 	WORD $0x4e31cc73 // fmla v19.4s, v3.4s, v17.4s
-	FMOVQ 1552(R9), F20
+	FMOVQ 1664(R9), F20
 	WORD $0x4e32cc74 // fmla v20.4s, v3.4s, v18.4s
-	FMOVQ 1568(R9), F21
+	FMOVQ 1680(R9), F21
 	WORD $0x4e31ce75 // fmla v21.4s, v19.4s, v17.4s
-	FMOVQ 1568(R9), F19
+	FMOVQ 1680(R9), F19
 	WORD $0x4e32ce93 // fmla v19.4s, v20.4s, v18.4s
-	FMOVQ 1584(R9), F20
+	FMOVQ 1696(R9), F20
 	WORD $0x4e31ceb4 // fmla v20.4s, v21.4s, v17.4s
-	FMOVQ 1584(R9), F21
+	FMOVQ 1696(R9), F21
 	WORD $0x4e32ce75 // fmla v21.4s, v19.4s, v18.4s
-	FMOVQ 1600(R9), F19
+	FMOVQ 1712(R9), F19
 	WORD $0x4e31ce93 // fmla v19.4s, v20.4s, v17.4s
-	FMOVQ 1600(R9), F20
+	FMOVQ 1712(R9), F20
 	WORD $0x4e32ceb4 // fmla v20.4s, v21.4s, v18.4s
-	FMOVQ 1616(R9), F21
+	FMOVQ 1728(R9), F21
 	WORD $0x4e31ce75 // fmla v21.4s, v19.4s, v17.4s
-	FMOVQ 1616(R9), F17
+	FMOVQ 1728(R9), F17
 	WORD $0x4e32ce91 // fmla v17.4s, v20.4s, v18.4s
 	WORD $0x4e35cdeb // fmla v11.4s, v15.4s, v21.4s
 	WORD $0x4e31ce0c // fmla v12.4s, v16.4s, v17.4s
@@ -4816,15 +4762,15 @@ vector:
 	WORD $0x6ea1f9ac // fsqrt v12.4s, v13.4s
 	WORD $0x6eab1d8a // bit v10.16b, v12.16b, v11.16b
 	WORD $0x6e2ddd4c // fmul v12.4s, v10.4s, v13.4s
-	FMOVQ 1552(R9), F14
+	FMOVQ 1664(R9), F14
 	WORD $0x4e2dcc6e // fmla v14.4s, v3.4s, v13.4s
-	FMOVQ 1568(R9), F15
+	FMOVQ 1680(R9), F15
 	WORD $0x4e2dcdcf // fmla v15.4s, v14.4s, v13.4s
-	FMOVQ 1584(R9), F14
+	FMOVQ 1696(R9), F14
 	WORD $0x4e2dcdee // fmla v14.4s, v15.4s, v13.4s
-	FMOVQ 1600(R9), F15
+	FMOVQ 1712(R9), F15
 	WORD $0x4e2dcdcf // fmla v15.4s, v14.4s, v13.4s
-	FMOVQ 1616(R9), F14
+	FMOVQ 1728(R9), F14
 	WORD $0x4e2dcdee // fmla v14.4s, v15.4s, v13.4s
 	WORD $0x4e2ecd8a // fmla v10.4s, v12.4s, v14.4s
 	WORD $0x6ea9e48c // fcmgt v12.4s, v4.4s, v9.4s
@@ -4861,15 +4807,15 @@ loaded:
 	WORD $0x6ea1f9ac // fsqrt v12.4s, v13.4s
 	WORD $0x6eab1d8a // bit v10.16b, v12.16b, v11.16b
 	WORD $0x6e2ddd4c // fmul v12.4s, v10.4s, v13.4s
-	FMOVQ 1552(R9), F14
+	FMOVQ 1664(R9), F14
 	WORD $0x4e2dcc6e // fmla v14.4s, v3.4s, v13.4s
-	FMOVQ 1568(R9), F15
+	FMOVQ 1680(R9), F15
 	WORD $0x4e2dcdcf // fmla v15.4s, v14.4s, v13.4s
-	FMOVQ 1584(R9), F14
+	FMOVQ 1696(R9), F14
 	WORD $0x4e2dcdee // fmla v14.4s, v15.4s, v13.4s
-	FMOVQ 1600(R9), F15
+	FMOVQ 1712(R9), F15
 	WORD $0x4e2dcdcf // fmla v15.4s, v14.4s, v13.4s
-	FMOVQ 1616(R9), F14
+	FMOVQ 1728(R9), F14
 	WORD $0x4e2dcdee // fmla v14.4s, v15.4s, v13.4s
 	WORD $0x4e2ecd8a // fmla v10.4s, v12.4s, v14.4s
 	WORD $0x6ea9e48c // fcmgt v12.4s, v4.4s, v9.4s
@@ -4901,9 +4847,9 @@ TEXT ·atanNEON(SB), NOSPLIT, $0-24
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
 	FMOVQ 16(R9), F0
-	FMOVQ 1632(R9), F1
-	FMOVQ 1312(R9), F2
-	FMOVQ 1360(R9), F3
+	FMOVQ 1744(R9), F1
+	FMOVQ 1424(R9), F2
+	FMOVQ 1472(R9), F3
 	FMOVQ 0(R9), F4
 	SUBS $8, R8, R8
 	BLT single
@@ -4923,37 +4869,37 @@ unrolled:
 	WORD $0x6e2add4c // fmul v12.4s, v10.4s, v10.4s
 	WORD $0x6e2bdd2d // fmul v13.4s, v9.4s, v11.4s
 	WORD $0x6e2cdd4e // fmul v14.4s, v10.4s, v12.4s
-	FMOVQ 1648(R9), F15
+	FMOVQ 1760(R9), F15
 	WORD $0x4e2bcc2f // fmla v15.4s, v1.4s, v11.4s
-	FMOVQ 1648(R9), F16
+	FMOVQ 1760(R9), F16
 	WORD $0x4e2ccc30 // fmla v16.4s, v1.4s, v12.4s
-	FMOVQ 1664(R9), F17
+	FMOVQ 1776(R9), F17
 	WORD $0x4e2bcdf1 // fmla v17.4s, v15.4s, v11.4s
-	FMOVQ 1664(R9), F15
+	FMOVQ 1776(R9), F15
 	WORD $0x4e2cce0f // fmla v15.4s, v16.4s, v12.4s
-	FMOVQ 1680(R9), F16
+	FMOVQ 1792(R9), F16
 	WORD $0x4e2bce30 // fmla v16.4s, v17.4s, v11.4s
-	FMOVQ 1680(R9), F17
+	FMOVQ 1792(R9), F17
 	WORD $0x4e2ccdf1 // fmla v17.4s, v15.4s, v12.4s
-	FMOVQ 1696(R9), F15
+	FMOVQ 1808(R9), F15
 	WORD $0x4e2bce0f // fmla v15.4s, v16.4s, v11.4s
-	FMOVQ 1696(R9), F16
+	FMOVQ 1808(R9), F16
 	WORD $0x4e2cce30 // fmla v16.4s, v17.4s, v12.4s
-	FMOVQ 1712(R9), F17
+	FMOVQ 1824(R9), F17
 	WORD $0x4e2bcdf1 // fmla v17.4s, v15.4s, v11.4s
-	FMOVQ 1712(R9), F15
+	FMOVQ 1824(R9), F15
 	WORD $0x4e2cce0f // fmla v15.4s, v16.4s, v12.4s
-	FMOVQ 1728(R9), F16
+	FMOVQ 1840(R9), F16
 	WORD $0x4e2bce30 // fmla v16.4s, v17.4s, v11.4s
-	FMOVQ 1728(R9), F17
+	FMOVQ 1840(R9), F17
 	WORD $0x4e2ccdf1 // fmla v17.4s, v15.4s, v12.4s
-	FMOVQ 1744(R9), F15
+	FMOVQ 1856(R9), F15
 	WORD $0x4e2bce0f // fmla v15.4s, v16.4s, v11.4s
-	FMOVQ 1744(R9), F16
+	FMOVQ 1856(R9), F16
 	WORD $0x4e2cce30 // fmla v16.4s, v17.4s, v12.4s
-	FMOVQ 1760(R9), F17
+	FMOVQ 1872(R9), F17
 	WORD $0x4e2bcdf1 // fmla v17.4s, v15.4s, v11.4s
-	FMOVQ 1760(R9), F11
+	FMOVQ 1872(R9), F11
 	WORD $0x4e2cce0b // fmla v11.4s, v16.4s, v12.4s
 	WORD $0x4e31cda9 // fmla v9.4s, v13.4s, v17.4s
 	WORD $0x4e2bcdca // fmla v10.4s, v14.4s, v11.4s
@@ -4986,21 +4932,21 @@ vector:
 	WORD $0x6e28fce7 // fdiv v7.4s, v7.4s, v8.4s
 	WORD $0x6e27dce8 // fmul v8.4s, v7.4s, v7.4s
 	WORD $0x6e28dce9 // fmul v9.4s, v7.4s, v8.4s
-	FMOVQ 1648(R9), F10
+	FMOVQ 1760(R9), F10
 	WORD $0x4e28cc2a // fmla v10.4s, v1.4s, v8.4s
-	FMOVQ 1664(R9), F11
+	FMOVQ 1776(R9), F11
 	WORD $0x4e28cd4b // fmla v11.4s, v10.4s, v8.4s
-	FMOVQ 1680(R9), F10
+	FMOVQ 1792(R9), F10
 	WORD $0x4e28cd6a // fmla v10.4s, v11.4s, v8.4s
-	FMOVQ 1696(R9), F11
+	FMOVQ 1808(R9), F11
 	WORD $0x4e28cd4b // fmla v11.4s, v10.4s, v8.4s
-	FMOVQ 1712(R9), F10
+	FMOVQ 1824(R9), F10
 	WORD $0x4e28cd6a // fmla v10.4s, v11.4s, v8.4s
-	FMOVQ 1728(R9), F11
+	FMOVQ 1840(R9), F11
 	WORD $0x4e28cd4b // fmla v11.4s, v10.4s, v8.4s
-	FMOVQ 1744(R9), F10
+	FMOVQ 1856(R9), F10
 	WORD $0x4e28cd6a // fmla v10.4s, v11.4s, v8.4s
-	FMOVQ 1760(R9), F11
+	FMOVQ 1872(R9), F11
 	WORD $0x4e28cd4b // fmla v11.4s, v10.4s, v8.4s
 	WORD $0x4e2bcd27 // fmla v7.4s, v9.4s, v11.4s
 	WORD $0x6ea0e4c6 // fcmgt v6.4s, v6.4s, v0.4s
@@ -5031,21 +4977,21 @@ loaded:
 	WORD $0x6e28fce7 // fdiv v7.4s, v7.4s, v8.4s
 	WORD $0x6e27dce8 // fmul v8.4s, v7.4s, v7.4s
 	WORD $0x6e28dce9 // fmul v9.4s, v7.4s, v8.4s
-	FMOVQ 1648(R9), F10
+	FMOVQ 1760(R9), F10
 	WORD $0x4e28cc2a // fmla v10.4s, v1.4s, v8.4s
-	FMOVQ 1664(R9), F11
+	FMOVQ 1776(R9), F11
 	WORD $0x4e28cd4b // fmla v11.4s, v10.4s, v8.4s
-	FMOVQ 1680(R9), F10
+	FMOVQ 1792(R9), F10
 	WORD $0x4e28cd6a // fmla v10.4s, v11.4s, v8.4s
-	FMOVQ 1696(R9), F11
+	FMOVQ 1808(R9), F11
 	WORD $0x4e28cd4b // fmla v11.4s, v10.4s, v8.4s
-	FMOVQ 1712(R9), F10
+	FMOVQ 1824(R9), F10
 	WORD $0x4e28cd6a // fmla v10.4s, v11.4s, v8.4s
-	FMOVQ 1728(R9), F11
+	FMOVQ 1840(R9), F11
 	WORD $0x4e28cd4b // fmla v11.4s, v10.4s, v8.4s
-	FMOVQ 1744(R9), F10
+	FMOVQ 1856(R9), F10
 	WORD $0x4e28cd6a // fmla v10.4s, v11.4s, v8.4s
-	FMOVQ 1760(R9), F11
+	FMOVQ 1872(R9), F11
 	WORD $0x4e28cd4b // fmla v11.4s, v10.4s, v8.4s
 	WORD $0x4e2bcd27 // fmla v7.4s, v9.4s, v11.4s
 	WORD $0x6ea0e4c6 // fcmgt v6.4s, v6.4s, v0.4s
@@ -5073,15 +5019,15 @@ TEXT ·tanhNEON(SB), NOSPLIT, $0-24
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 1776(R9), F0
-	FMOVQ 1792(R9), F1
+	FMOVQ 1888(R9), F0
+	FMOVQ 1904(R9), F1
 	FMOVQ 176(R9), F2
-	FMOVQ 1808(R9), F3
-	FMOVQ 1824(R9), F4
-	FMOVQ 1840(R9), F5
-	FMOVQ 1536(R9), F6
+	FMOVQ 1920(R9), F3
+	FMOVQ 1936(R9), F4
+	FMOVQ 1952(R9), F5
+	FMOVQ 1648(R9), F6
 	FMOVQ 16(R9), F7
-	FMOVQ 1856(R9), F8
+	FMOVQ 1968(R9), F8
 	FMOVQ 0(R9), F9
 	SUBS $8, R8, R8
 	BLT single
@@ -5097,21 +5043,21 @@ unrolled:
 	WORD $0x6e2dddaf // fmul v15.4s, v13.4s, v13.4s
 	WORD $0x6e2edd90 // fmul v16.4s, v12.4s, v14.4s
 	WORD $0x6e2fddb1 // fmul v17.4s, v13.4s, v15.4s
-	FMOVQ 1872(R9), F18
+	FMOVQ 1984(R9), F18
 	WORD $0x4e2ecc32 // fmla v18.4s, v1.4s, v14.4s
-	FMOVQ 1872(R9), F19
+	FMOVQ 1984(R9), F19
 	WORD $0x4e2fcc33 // fmla v19.4s, v1.4s, v15.4s
-	FMOVQ 1888(R9), F20
+	FMOVQ 2000(R9), F20
 	WORD $0x4e2ece54 // fmla v20.4s, v18.4s, v14.4s
-	FMOVQ 1888(R9), F18
+	FMOVQ 2000(R9), F18
 	WORD $0x4e2fce72 // fmla v18.4s, v19.4s, v15.4s
-	FMOVQ 1904(R9), F19
+	FMOVQ 2016(R9), F19
 	WORD $0x4e2ece93 // fmla v19.4s, v20.4s, v14.4s
-	FMOVQ 1904(R9), F20
+	FMOVQ 2016(R9), F20
 	WORD $0x4e2fce54 // fmla v20.4s, v18.4s, v15.4s
-	FMOVQ 1920(R9), F18
+	FMOVQ 2032(R9), F18
 	WORD $0x4e2ece72 // fmla v18.4s, v19.4s, v14.4s
-	FMOVQ 1920(R9), F14
+	FMOVQ 2032(R9), F14
 	WORD $0x4e2fce8e // fmla v14.4s, v20.4s, v15.4s
 	WORD $0x4eac1d8f // mov v15.16b, v12.16b
 	WORD $0x4e32ce0f // fmla v15.4s, v16.4s, v18.4s
@@ -5127,21 +5073,21 @@ unrolled:
 	WORD $0x4ea4ce54 // fmls v20.4s, v18.4s, v4.4s
 	WORD $0x4ead1db2 // mov v18.16b, v13.16b
 	WORD $0x4ea4ce72 // fmls v18.4s, v19.4s, v4.4s
-	FMOVQ 1936(R9), F19
+	FMOVQ 2048(R9), F19
 	WORD $0x4e34ccb3 // fmla v19.4s, v5.4s, v20.4s
-	FMOVQ 1936(R9), F21
+	FMOVQ 2048(R9), F21
 	WORD $0x4e32ccb5 // fmla v21.4s, v5.4s, v18.4s
-	FMOVQ 1952(R9), F22
+	FMOVQ 2064(R9), F22
 	WORD $0x4e34ce76 // fmla v22.4s, v19.4s, v20.4s
-	FMOVQ 1952(R9), F19
+	FMOVQ 2064(R9), F19
 	WORD $0x4e32ceb3 // fmla v19.4s, v21.4s, v18.4s
-	FMOVQ 1968(R9), F21
+	FMOVQ 2080(R9), F21
 	WORD $0x4e34ced5 // fmla v21.4s, v22.4s, v20.4s
-	FMOVQ 1968(R9), F22
+	FMOVQ 2080(R9), F22
 	WORD $0x4e32ce76 // fmla v22.4s, v19.4s, v18.4s
-	FMOVQ 1984(R9), F19
+	FMOVQ 2096(R9), F19
 	WORD $0x4e34ceb3 // fmla v19.4s, v21.4s, v20.4s
-	FMOVQ 1984(R9), F21
+	FMOVQ 2096(R9), F21
 	WORD $0x4e32ced5 // fmla v21.4s, v22.4s, v18.4s
 	WORD $0x4ea61cd6 // mov v22.16b, v6.16b
 	WORD $0x4e34ce76 // fmla v22.4s, v19.4s, v20.4s
@@ -5182,13 +5128,13 @@ vector:
 	WORD $0x4ea0f56b // fmin v11.4s, v11.4s, v0.4s
 	WORD $0x6e2bdd6c // fmul v12.4s, v11.4s, v11.4s
 	WORD $0x6e2cdd6d // fmul v13.4s, v11.4s, v12.4s
-	FMOVQ 1872(R9), F14
+	FMOVQ 1984(R9), F14
 	WORD $0x4e2ccc2e // fmla v14.4s, v1.4s, v12.4s
-	FMOVQ 1888(R9), F15
+	FMOVQ 2000(R9), F15
 	WORD $0x4e2ccdcf // fmla v15.4s, v14.4s, v12.4s
-	FMOVQ 1904(R9), F14
+	FMOVQ 2016(R9), F14
 	WORD $0x4e2ccdee // fmla v14.4s, v15.4s, v12.4s
-	FMOVQ 1920(R9), F15
+	FMOVQ 2032(R9), F15
 	WORD $0x4e2ccdcf // fmla v15.4s, v14.4s, v12.4s
 	WORD $0x4eab1d6c // mov v12.16b, v11.16b
 	WORD $0x4e2fcdac // fmla v12.4s, v13.4s, v15.4s
@@ -5197,13 +5143,13 @@ vector:
 	WORD $0x4ea2d5ae // fsub v14.4s, v13.4s, v2.4s
 	WORD $0x4eab1d6f // mov v15.16b, v11.16b
 	WORD $0x4ea4cdcf // fmls v15.4s, v14.4s, v4.4s
-	FMOVQ 1936(R9), F14
+	FMOVQ 2048(R9), F14
 	WORD $0x4e2fccae // fmla v14.4s, v5.4s, v15.4s
-	FMOVQ 1952(R9), F16
+	FMOVQ 2064(R9), F16
 	WORD $0x4e2fcdd0 // fmla v16.4s, v14.4s, v15.4s
-	FMOVQ 1968(R9), F14
+	FMOVQ 2080(R9), F14
 	WORD $0x4e2fce0e // fmla v14.4s, v16.4s, v15.4s
-	FMOVQ 1984(R9), F16
+	FMOVQ 2096(R9), F16
 	WORD $0x4e2fcdd0 // fmla v16.4s, v14.4s, v15.4s
 	WORD $0x4ea61cce // mov v14.16b, v6.16b
 	WORD $0x4e2fce0e // fmla v14.4s, v16.4s, v15.4s
@@ -5237,13 +5183,13 @@ loaded:
 	WORD $0x4ea0f56b // fmin v11.4s, v11.4s, v0.4s
 	WORD $0x6e2bdd6c // fmul v12.4s, v11.4s, v11.4s
 	WORD $0x6e2cdd6d // fmul v13.4s, v11.4s, v12.4s
-	FMOVQ 1872(R9), F14
+	FMOVQ 1984(R9), F14
 	WORD $0x4e2ccc2e // fmla v14.4s, v1.4s, v12.4s
-	FMOVQ 1888(R9), F15
+	FMOVQ 2000(R9), F15
 	WORD $0x4e2ccdcf // fmla v15.4s, v14.4s, v12.4s
-	FMOVQ 1904(R9), F14
+	FMOVQ 2016(R9), F14
 	WORD $0x4e2ccdee // fmla v14.4s, v15.4s, v12.4s
-	FMOVQ 1920(R9), F15
+	FMOVQ 2032(R9), F15
 	WORD $0x4e2ccdcf // fmla v15.4s, v14.4s, v12.4s
 	WORD $0x4eab1d6c // mov v12.16b, v11.16b
 	WORD $0x4e2fcdac // fmla v12.4s, v13.4s, v15.4s
@@ -5252,13 +5198,13 @@ loaded:
 	WORD $0x4ea2d5ae // fsub v14.4s, v13.4s, v2.4s
 	WORD $0x4eab1d6f // mov v15.16b, v11.16b
 	WORD $0x4ea4cdcf // fmls v15.4s, v14.4s, v4.4s
-	FMOVQ 1936(R9), F14
+	FMOVQ 2048(R9), F14
 	WORD $0x4e2fccae // fmla v14.4s, v5.4s, v15.4s
-	FMOVQ 1952(R9), F16
+	FMOVQ 2064(R9), F16
 	WORD $0x4e2fcdd0 // fmla v16.4s, v14.4s, v15.4s
-	FMOVQ 1968(R9), F14
+	FMOVQ 2080(R9), F14
 	WORD $0x4e2fce0e // fmla v14.4s, v16.4s, v15.4s
-	FMOVQ 1984(R9), F16
+	FMOVQ 2096(R9), F16
 	WORD $0x4e2fcdd0 // fmla v16.4s, v14.4s, v15.4s
 	WORD $0x4ea61cce // mov v14.16b, v6.16b
 	WORD $0x4e2fce0e // fmla v14.4s, v16.4s, v15.4s
@@ -5291,14 +5237,14 @@ TEXT ·sinhNEON(SB), NOSPLIT, $0-24
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 2000(R9), F0
-	FMOVQ 2016(R9), F1
-	FMOVQ 384(R9), F2
-	FMOVQ 400(R9), F3
-	FMOVQ 416(R9), F4
-	FMOVQ 432(R9), F5
-	FMOVQ 2032(R9), F6
-	FMOVQ 2048(R9), F7
+	FMOVQ 2112(R9), F0
+	FMOVQ 2128(R9), F1
+	FMOVQ 352(R9), F2
+	FMOVQ 512(R9), F3
+	FMOVQ 528(R9), F4
+	FMOVQ 544(R9), F5
+	FMOVQ 2144(R9), F6
+	FMOVQ 2160(R9), F7
 	FMOVQ 16(R9), F8
 	FMOVQ 0(R9), F9
 	SUBS $8, R8, R8
@@ -5323,21 +5269,21 @@ unrolled:
 	WORD $0x4ea4ce6f // fmls v15.4s, v19.4s, v4.4s
 	WORD $0x6e2eddd2 // fmul v18.4s, v14.4s, v14.4s
 	WORD $0x6e2fddf3 // fmul v19.4s, v15.4s, v15.4s
-	FMOVQ 480(R9), F20
+	FMOVQ 592(R9), F20
 	WORD $0x4e2eccb4 // fmla v20.4s, v5.4s, v14.4s
-	FMOVQ 480(R9), F21
+	FMOVQ 592(R9), F21
 	WORD $0x4e2fccb5 // fmla v21.4s, v5.4s, v15.4s
-	FMOVQ 496(R9), F22
+	FMOVQ 608(R9), F22
 	WORD $0x4e2ece96 // fmla v22.4s, v20.4s, v14.4s
-	FMOVQ 496(R9), F20
+	FMOVQ 608(R9), F20
 	WORD $0x4e2fceb4 // fmla v20.4s, v21.4s, v15.4s
-	FMOVQ 512(R9), F21
+	FMOVQ 624(R9), F21
 	WORD $0x4e2eced5 // fmla v21.4s, v22.4s, v14.4s
-	FMOVQ 512(R9), F22
+	FMOVQ 624(R9), F22
 	WORD $0x4e2fce96 // fmla v22.4s, v20.4s, v15.4s
-	FMOVQ 528(R9), F20
+	FMOVQ 640(R9), F20
 	WORD $0x4e2eceb4 // fmla v20.4s, v21.4s, v14.4s
-	FMOVQ 528(R9), F21
+	FMOVQ 640(R9), F21
 	WORD $0x4e2fced5 // fmla v21.4s, v22.4s, v15.4s
 	WORD $0x4e34ce4e // fmla v14.4s, v18.4s, v20.4s
 	WORD $0x4e35ce6f // fmla v15.4s, v19.4s, v21.4s
@@ -5355,13 +5301,13 @@ unrolled:
 	WORD $0x6e2dddb1 // fmul v17.4s, v13.4s, v13.4s
 	WORD $0x6e30dd92 // fmul v18.4s, v12.4s, v16.4s
 	WORD $0x6e31ddb3 // fmul v19.4s, v13.4s, v17.4s
-	FMOVQ 2064(R9), F20
+	FMOVQ 2176(R9), F20
 	WORD $0x4e30ccf4 // fmla v20.4s, v7.4s, v16.4s
-	FMOVQ 2064(R9), F21
+	FMOVQ 2176(R9), F21
 	WORD $0x4e31ccf5 // fmla v21.4s, v7.4s, v17.4s
-	FMOVQ 2080(R9), F22
+	FMOVQ 2192(R9), F22
 	WORD $0x4e30ce96 // fmla v22.4s, v20.4s, v16.4s
-	FMOVQ 2080(R9), F20
+	FMOVQ 2192(R9), F20
 	WORD $0x4e31ceb4 // fmla v20.4s, v21.4s, v17.4s
 	FMOVQ 128(R9), F21
 	WORD $0x4e30ced5 // fmla v21.4s, v22.4s, v16.4s
@@ -5398,13 +5344,13 @@ vector:
 	WORD $0x4ea3cdcc // fmls v12.4s, v14.4s, v3.4s
 	WORD $0x4ea4cdcc // fmls v12.4s, v14.4s, v4.4s
 	WORD $0x6e2cdd8e // fmul v14.4s, v12.4s, v12.4s
-	FMOVQ 480(R9), F15
+	FMOVQ 592(R9), F15
 	WORD $0x4e2cccaf // fmla v15.4s, v5.4s, v12.4s
-	FMOVQ 496(R9), F16
+	FMOVQ 608(R9), F16
 	WORD $0x4e2ccdf0 // fmla v16.4s, v15.4s, v12.4s
-	FMOVQ 512(R9), F15
+	FMOVQ 624(R9), F15
 	WORD $0x4e2cce0f // fmla v15.4s, v16.4s, v12.4s
-	FMOVQ 528(R9), F16
+	FMOVQ 640(R9), F16
 	WORD $0x4e2ccdf0 // fmla v16.4s, v15.4s, v12.4s
 	WORD $0x4e30cdcc // fmla v12.4s, v14.4s, v16.4s
 	WORD $0x4f3755ad // shl v13.4s, v13.4s, #23
@@ -5414,9 +5360,9 @@ vector:
 	WORD $0x4eadd58c // fsub v12.4s, v12.4s, v13.4s
 	WORD $0x6e2bdd6d // fmul v13.4s, v11.4s, v11.4s
 	WORD $0x6e2ddd6e // fmul v14.4s, v11.4s, v13.4s
-	FMOVQ 2064(R9), F15
+	FMOVQ 2176(R9), F15
 	WORD $0x4e2dccef // fmla v15.4s, v7.4s, v13.4s
-	FMOVQ 2080(R9), F16
+	FMOVQ 2192(R9), F16
 	WORD $0x4e2dcdf0 // fmla v16.4s, v15.4s, v13.4s
 	FMOVQ 128(R9), F15
 	WORD $0x4e2dce0f // fmla v15.4s, v16.4s, v13.4s
@@ -5450,13 +5396,13 @@ loaded:
 	WORD $0x4ea3cdcc // fmls v12.4s, v14.4s, v3.4s
 	WORD $0x4ea4cdcc // fmls v12.4s, v14.4s, v4.4s
 	WORD $0x6e2cdd8e // fmul v14.4s, v12.4s, v12.4s
-	FMOVQ 480(R9), F15
+	FMOVQ 592(R9), F15
 	WORD $0x4e2cccaf // fmla v15.4s, v5.4s, v12.4s
-	FMOVQ 496(R9), F16
+	FMOVQ 608(R9), F16
 	WORD $0x4e2ccdf0 // fmla v16.4s, v15.4s, v12.4s
-	FMOVQ 512(R9), F15
+	FMOVQ 624(R9), F15
 	WORD $0x4e2cce0f // fmla v15.4s, v16.4s, v12.4s
-	FMOVQ 528(R9), F16
+	FMOVQ 640(R9), F16
 	WORD $0x4e2ccdf0 // fmla v16.4s, v15.4s, v12.4s
 	WORD $0x4e30cdcc // fmla v12.4s, v14.4s, v16.4s
 	WORD $0x4f3755ad // shl v13.4s, v13.4s, #23
@@ -5466,9 +5412,9 @@ loaded:
 	WORD $0x4eadd58c // fsub v12.4s, v12.4s, v13.4s
 	WORD $0x6e2bdd6d // fmul v13.4s, v11.4s, v11.4s
 	WORD $0x6e2ddd6e // fmul v14.4s, v11.4s, v13.4s
-	FMOVQ 2064(R9), F15
+	FMOVQ 2176(R9), F15
 	WORD $0x4e2dccef // fmla v15.4s, v7.4s, v13.4s
-	FMOVQ 2080(R9), F16
+	FMOVQ 2192(R9), F16
 	WORD $0x4e2dcdf0 // fmla v16.4s, v15.4s, v13.4s
 	FMOVQ 128(R9), F15
 	WORD $0x4e2dce0f // fmla v15.4s, v16.4s, v13.4s
@@ -5497,13 +5443,13 @@ TEXT ·coshNEON(SB), NOSPLIT, $0-24
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 2000(R9), F0
-	FMOVQ 2016(R9), F1
-	FMOVQ 384(R9), F2
-	FMOVQ 400(R9), F3
-	FMOVQ 416(R9), F4
-	FMOVQ 432(R9), F5
-	FMOVQ 2032(R9), F6
+	FMOVQ 2112(R9), F0
+	FMOVQ 2128(R9), F1
+	FMOVQ 352(R9), F2
+	FMOVQ 512(R9), F3
+	FMOVQ 528(R9), F4
+	FMOVQ 544(R9), F5
+	FMOVQ 2144(R9), F6
 	SUBS $8, R8, R8
 	BLT single
 
@@ -5526,21 +5472,21 @@ unrolled:
 	WORD $0x4ea4cd88 // fmls v8.4s, v12.4s, v4.4s
 	WORD $0x6e27dceb // fmul v11.4s, v7.4s, v7.4s
 	WORD $0x6e28dd0c // fmul v12.4s, v8.4s, v8.4s
-	FMOVQ 480(R9), F13
+	FMOVQ 592(R9), F13
 	WORD $0x4e27ccad // fmla v13.4s, v5.4s, v7.4s
-	FMOVQ 480(R9), F14
+	FMOVQ 592(R9), F14
 	WORD $0x4e28ccae // fmla v14.4s, v5.4s, v8.4s
-	FMOVQ 496(R9), F15
+	FMOVQ 608(R9), F15
 	WORD $0x4e27cdaf // fmla v15.4s, v13.4s, v7.4s
-	FMOVQ 496(R9), F13
+	FMOVQ 608(R9), F13
 	WORD $0x4e28cdcd // fmla v13.4s, v14.4s, v8.4s
-	FMOVQ 512(R9), F14
+	FMOVQ 624(R9), F14
 	WORD $0x4e27cdee // fmla v14.4s, v15.4s, v7.4s
-	FMOVQ 512(R9), F15
+	FMOVQ 624(R9), F15
 	WORD $0x4e28cdaf // fmla v15.4s, v13.4s, v8.4s
-	FMOVQ 528(R9), F13
+	FMOVQ 640(R9), F13
 	WORD $0x4e27cdcd // fmla v13.4s, v14.4s, v7.4s
-	FMOVQ 528(R9), F14
+	FMOVQ 640(R9), F14
 	WORD $0x4e28cdee // fmla v14.4s, v15.4s, v8.4s
 	WORD $0x4e2dcd67 // fmla v7.4s, v11.4s, v13.4s
 	WORD $0x4e2ecd88 // fmla v8.4s, v12.4s, v14.4s
@@ -5573,13 +5519,13 @@ vector:
 	WORD $0x4ea3cd27 // fmls v7.4s, v9.4s, v3.4s
 	WORD $0x4ea4cd27 // fmls v7.4s, v9.4s, v4.4s
 	WORD $0x6e27dce9 // fmul v9.4s, v7.4s, v7.4s
-	FMOVQ 480(R9), F10
+	FMOVQ 592(R9), F10
 	WORD $0x4e27ccaa // fmla v10.4s, v5.4s, v7.4s
-	FMOVQ 496(R9), F11
+	FMOVQ 608(R9), F11
 	WORD $0x4e27cd4b // fmla v11.4s, v10.4s, v7.4s
-	FMOVQ 512(R9), F10
+	FMOVQ 624(R9), F10
 	WORD $0x4e27cd6a // fmla v10.4s, v11.4s, v7.4s
-	FMOVQ 528(R9), F11
+	FMOVQ 640(R9), F11
 	WORD $0x4e27cd4b // fmla v11.4s, v10.4s, v7.4s
 	WORD $0x4e2bcd27 // fmla v7.4s, v9.4s, v11.4s
 	WORD $0x4f375508 // shl v8.4s, v8.4s, #23
@@ -5611,13 +5557,13 @@ loaded:
 	WORD $0x4ea3cd27 // fmls v7.4s, v9.4s, v3.4s
 	WORD $0x4ea4cd27 // fmls v7.4s, v9.4s, v4.4s
 	WORD $0x6e27dce9 // fmul v9.4s, v7.4s, v7.4s
-	FMOVQ 480(R9), F10
+	FMOVQ 592(R9), F10
 	WORD $0x4e27ccaa // fmla v10.4s, v5.4s, v7.4s
-	FMOVQ 496(R9), F11
+	FMOVQ 608(R9), F11
 	WORD $0x4e27cd4b // fmla v11.4s, v10.4s, v7.4s
-	FMOVQ 512(R9), F10
+	FMOVQ 624(R9), F10
 	WORD $0x4e27cd6a // fmla v10.4s, v11.4s, v7.4s
-	FMOVQ 528(R9), F11
+	FMOVQ 640(R9), F11
 	WORD $0x4e27cd4b // fmla v11.4s, v10.4s, v7.4s
 	WORD $0x4e2bcd27 // fmla v7.4s, v9.4s, v11.4s
 	WORD $0x4f375508 // shl v8.4s, v8.4s, #23
@@ -5645,11 +5591,11 @@ TEXT ·asinhNEON(SB), NOSPLIT, $0-32
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
 	FMOVQ 16(R9), F0
-	FMOVQ 2096(R9), F1
-	FMOVQ 576(R9), F2
-	FMOVQ 592(R9), F3
-	FMOVQ 416(R9), F4
-	FMOVQ 400(R9), F5
+	FMOVQ 2208(R9), F1
+	FMOVQ 688(R9), F2
+	FMOVQ 704(R9), F3
+	FMOVQ 528(R9), F4
+	FMOVQ 512(R9), F5
 	FMOVQ 0(R9), F6
 	SUBS $8, R8, R8
 	BLT single
@@ -5707,37 +5653,37 @@ unrolled:
 	WORD $0x4e21da0e // scvtf v14.4s, v16.4s
 	WORD $0x6e2bdd6f // fmul v15.4s, v11.4s, v11.4s
 	WORD $0x6e2cdd90 // fmul v16.4s, v12.4s, v12.4s
-	FMOVQ 624(R9), F17
-	WORD $0x4e2bcc71 // fmla v17.4s, v3.4s, v11.4s
-	FMOVQ 624(R9), F18
-	WORD $0x4e2ccc72 // fmla v18.4s, v3.4s, v12.4s
-	FMOVQ 640(R9), F19
-	WORD $0x4e2bce33 // fmla v19.4s, v17.4s, v11.4s
-	FMOVQ 640(R9), F17
-	WORD $0x4e2cce51 // fmla v17.4s, v18.4s, v12.4s
-	FMOVQ 656(R9), F18
-	WORD $0x4e2bce72 // fmla v18.4s, v19.4s, v11.4s
-	FMOVQ 656(R9), F19
-	WORD $0x4e2cce33 // fmla v19.4s, v17.4s, v12.4s
-	FMOVQ 672(R9), F17
-	WORD $0x4e2bce51 // fmla v17.4s, v18.4s, v11.4s
-	FMOVQ 672(R9), F18
-	WORD $0x4e2cce72 // fmla v18.4s, v19.4s, v12.4s
-	FMOVQ 688(R9), F19
-	WORD $0x4e2bce33 // fmla v19.4s, v17.4s, v11.4s
-	FMOVQ 688(R9), F17
-	WORD $0x4e2cce51 // fmla v17.4s, v18.4s, v12.4s
-	FMOVQ 704(R9), F18
-	WORD $0x4e2bce72 // fmla v18.4s, v19.4s, v11.4s
-	FMOVQ 704(R9), F19
-	WORD $0x4e2cce33 // fmla v19.4s, v17.4s, v12.4s
-	FMOVQ 720(R9), F17
-	WORD $0x4e2bce51 // fmla v17.4s, v18.4s, v11.4s
-	FMOVQ 720(R9), F18
-	WORD $0x4e2cce72 // fmla v18.4s, v19.4s, v12.4s
-	FMOVQ 736(R9), F19
-	WORD $0x4e2bce33 // fmla v19.4s, v17.4s, v11.4s
 	FMOVQ 736(R9), F17
+	WORD $0x4e2bcc71 // fmla v17.4s, v3.4s, v11.4s
+	FMOVQ 736(R9), F18
+	WORD $0x4e2ccc72 // fmla v18.4s, v3.4s, v12.4s
+	FMOVQ 752(R9), F19
+	WORD $0x4e2bce33 // fmla v19.4s, v17.4s, v11.4s
+	FMOVQ 752(R9), F17
+	WORD $0x4e2cce51 // fmla v17.4s, v18.4s, v12.4s
+	FMOVQ 768(R9), F18
+	WORD $0x4e2bce72 // fmla v18.4s, v19.4s, v11.4s
+	FMOVQ 768(R9), F19
+	WORD $0x4e2cce33 // fmla v19.4s, v17.4s, v12.4s
+	FMOVQ 784(R9), F17
+	WORD $0x4e2bce51 // fmla v17.4s, v18.4s, v11.4s
+	FMOVQ 784(R9), F18
+	WORD $0x4e2cce72 // fmla v18.4s, v19.4s, v12.4s
+	FMOVQ 800(R9), F19
+	WORD $0x4e2bce33 // fmla v19.4s, v17.4s, v11.4s
+	FMOVQ 800(R9), F17
+	WORD $0x4e2cce51 // fmla v17.4s, v18.4s, v12.4s
+	FMOVQ 816(R9), F18
+	WORD $0x4e2bce72 // fmla v18.4s, v19.4s, v11.4s
+	FMOVQ 816(R9), F19
+	WORD $0x4e2cce33 // fmla v19.4s, v17.4s, v12.4s
+	FMOVQ 832(R9), F17
+	WORD $0x4e2bce51 // fmla v17.4s, v18.4s, v11.4s
+	FMOVQ 832(R9), F18
+	WORD $0x4e2cce72 // fmla v18.4s, v19.4s, v12.4s
+	FMOVQ 848(R9), F19
+	WORD $0x4e2bce33 // fmla v19.4s, v17.4s, v11.4s
+	FMOVQ 848(R9), F17
 	WORD $0x4e2cce51 // fmla v17.4s, v18.4s, v12.4s
 	WORD $0x4e33cde9 // fmla v9.4s, v15.4s, v19.4s
 	WORD $0x4e31ce0a // fmla v10.4s, v16.4s, v17.4s
@@ -5788,21 +5734,21 @@ vector:
 	WORD $0x6e2cdd08 // fmul v8.4s, v8.4s, v12.4s
 	WORD $0x4e21d96a // scvtf v10.4s, v11.4s
 	WORD $0x6e29dd2b // fmul v11.4s, v9.4s, v9.4s
-	FMOVQ 624(R9), F12
+	FMOVQ 736(R9), F12
 	WORD $0x4e29cc6c // fmla v12.4s, v3.4s, v9.4s
-	FMOVQ 640(R9), F13
+	FMOVQ 752(R9), F13
 	WORD $0x4e29cd8d // fmla v13.4s, v12.4s, v9.4s
-	FMOVQ 656(R9), F12
+	FMOVQ 768(R9), F12
 	WORD $0x4e29cdac // fmla v12.4s, v13.4s, v9.4s
-	FMOVQ 672(R9), F13
+	FMOVQ 784(R9), F13
 	WORD $0x4e29cd8d // fmla v13.4s, v12.4s, v9.4s
-	FMOVQ 688(R9), F12
+	FMOVQ 800(R9), F12
 	WORD $0x4e29cdac // fmla v12.4s, v13.4s, v9.4s
-	FMOVQ 704(R9), F13
+	FMOVQ 816(R9), F13
 	WORD $0x4e29cd8d // fmla v13.4s, v12.4s, v9.4s
-	FMOVQ 720(R9), F12
+	FMOVQ 832(R9), F12
 	WORD $0x4e29cdac // fmla v12.4s, v13.4s, v9.4s
-	FMOVQ 736(R9), F13
+	FMOVQ 848(R9), F13
 	WORD $0x4e29cd8d // fmla v13.4s, v12.4s, v9.4s
 	WORD $0x4e2dcd68 // fmla v8.4s, v11.4s, v13.4s
 	WORD $0x4e24cd48 // fmla v8.4s, v10.4s, v4.4s
@@ -5856,21 +5802,21 @@ loaded:
 	WORD $0x6e2cdd08 // fmul v8.4s, v8.4s, v12.4s
 	WORD $0x4e21d96a // scvtf v10.4s, v11.4s
 	WORD $0x6e29dd2b // fmul v11.4s, v9.4s, v9.4s
-	FMOVQ 624(R9), F12
+	FMOVQ 736(R9), F12
 	WORD $0x4e29cc6c // fmla v12.4s, v3.4s, v9.4s
-	FMOVQ 640(R9), F13
+	FMOVQ 752(R9), F13
 	WORD $0x4e29cd8d // fmla v13.4s, v12.4s, v9.4s
-	FMOVQ 656(R9), F12
+	FMOVQ 768(R9), F12
 	WORD $0x4e29cdac // fmla v12.4s, v13.4s, v9.4s
-	FMOVQ 672(R9), F13
+	FMOVQ 784(R9), F13
 	WORD $0x4e29cd8d // fmla v13.4s, v12.4s, v9.4s
-	FMOVQ 688(R9), F12
+	FMOVQ 800(R9), F12
 	WORD $0x4e29cdac // fmla v12.4s, v13.4s, v9.4s
-	FMOVQ 704(R9), F13
+	FMOVQ 816(R9), F13
 	WORD $0x4e29cd8d // fmla v13.4s, v12.4s, v9.4s
-	FMOVQ 720(R9), F12
+	FMOVQ 832(R9), F12
 	WORD $0x4e29cdac // fmla v12.4s, v13.4s, v9.4s
-	FMOVQ 736(R9), F13
+	FMOVQ 848(R9), F13
 	WORD $0x4e29cd8d // fmla v13.4s, v12.4s, v9.4s
 	WORD $0x4e2dcd68 // fmla v8.4s, v11.4s, v13.4s
 	WORD $0x4e24cd48 // fmla v8.4s, v10.4s, v4.4s
@@ -5909,11 +5855,11 @@ TEXT ·acoshNEON(SB), NOSPLIT, $0-32
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
 	FMOVQ 16(R9), F0
-	FMOVQ 2096(R9), F1
-	FMOVQ 576(R9), F2
-	FMOVQ 592(R9), F3
-	FMOVQ 416(R9), F4
-	FMOVQ 400(R9), F5
+	FMOVQ 2208(R9), F1
+	FMOVQ 688(R9), F2
+	FMOVQ 704(R9), F3
+	FMOVQ 528(R9), F4
+	FMOVQ 512(R9), F5
 	SUBS $8, R8, R8
 	BLT single
 
@@ -5970,37 +5916,37 @@ unrolled:
 	WORD $0x4e21d9ab // scvtf v11.4s, v13.4s
 	WORD $0x6e28dd0c // fmul v12.4s, v8.4s, v8.4s
 	WORD $0x6e29dd2d // fmul v13.4s, v9.4s, v9.4s
-	FMOVQ 624(R9), F14
-	WORD $0x4e28cc6e // fmla v14.4s, v3.4s, v8.4s
-	FMOVQ 624(R9), F15
-	WORD $0x4e29cc6f // fmla v15.4s, v3.4s, v9.4s
-	FMOVQ 640(R9), F16
-	WORD $0x4e28cdd0 // fmla v16.4s, v14.4s, v8.4s
-	FMOVQ 640(R9), F14
-	WORD $0x4e29cdee // fmla v14.4s, v15.4s, v9.4s
-	FMOVQ 656(R9), F15
-	WORD $0x4e28ce0f // fmla v15.4s, v16.4s, v8.4s
-	FMOVQ 656(R9), F16
-	WORD $0x4e29cdd0 // fmla v16.4s, v14.4s, v9.4s
-	FMOVQ 672(R9), F14
-	WORD $0x4e28cdee // fmla v14.4s, v15.4s, v8.4s
-	FMOVQ 672(R9), F15
-	WORD $0x4e29ce0f // fmla v15.4s, v16.4s, v9.4s
-	FMOVQ 688(R9), F16
-	WORD $0x4e28cdd0 // fmla v16.4s, v14.4s, v8.4s
-	FMOVQ 688(R9), F14
-	WORD $0x4e29cdee // fmla v14.4s, v15.4s, v9.4s
-	FMOVQ 704(R9), F15
-	WORD $0x4e28ce0f // fmla v15.4s, v16.4s, v8.4s
-	FMOVQ 704(R9), F16
-	WORD $0x4e29cdd0 // fmla v16.4s, v14.4s, v9.4s
-	FMOVQ 720(R9), F14
-	WORD $0x4e28cdee // fmla v14.4s, v15.4s, v8.4s
-	FMOVQ 720(R9), F15
-	WORD $0x4e29ce0f // fmla v15.4s, v16.4s, v9.4s
-	FMOVQ 736(R9), F16
-	WORD $0x4e28cdd0 // fmla v16.4s, v14.4s, v8.4s
 	FMOVQ 736(R9), F14
+	WORD $0x4e28cc6e // fmla v14.4s, v3.4s, v8.4s
+	FMOVQ 736(R9), F15
+	WORD $0x4e29cc6f // fmla v15.4s, v3.4s, v9.4s
+	FMOVQ 752(R9), F16
+	WORD $0x4e28cdd0 // fmla v16.4s, v14.4s, v8.4s
+	FMOVQ 752(R9), F14
+	WORD $0x4e29cdee // fmla v14.4s, v15.4s, v9.4s
+	FMOVQ 768(R9), F15
+	WORD $0x4e28ce0f // fmla v15.4s, v16.4s, v8.4s
+	FMOVQ 768(R9), F16
+	WORD $0x4e29cdd0 // fmla v16.4s, v14.4s, v9.4s
+	FMOVQ 784(R9), F14
+	WORD $0x4e28cdee // fmla v14.4s, v15.4s, v8.4s
+	FMOVQ 784(R9), F15
+	WORD $0x4e29ce0f // fmla v15.4s, v16.4s, v9.4s
+	FMOVQ 800(R9), F16
+	WORD $0x4e28cdd0 // fmla v16.4s, v14.4s, v8.4s
+	FMOVQ 800(R9), F14
+	WORD $0x4e29cdee // fmla v14.4s, v15.4s, v9.4s
+	FMOVQ 816(R9), F15
+	WORD $0x4e28ce0f // fmla v15.4s, v16.4s, v8.4s
+	FMOVQ 816(R9), F16
+	WORD $0x4e29cdd0 // fmla v16.4s, v14.4s, v9.4s
+	FMOVQ 832(R9), F14
+	WORD $0x4e28cdee // fmla v14.4s, v15.4s, v8.4s
+	FMOVQ 832(R9), F15
+	WORD $0x4e29ce0f // fmla v15.4s, v16.4s, v9.4s
+	FMOVQ 848(R9), F16
+	WORD $0x4e28cdd0 // fmla v16.4s, v14.4s, v8.4s
+	FMOVQ 848(R9), F14
 	WORD $0x4e29cdee // fmla v14.4s, v15.4s, v9.4s
 	WORD $0x4e30cd86 // fmla v6.4s, v12.4s, v16.4s
 	WORD $0x4e2ecda7 // fmla v7.4s, v13.4s, v14.4s
@@ -6047,21 +5993,21 @@ vector:
 	WORD $0x6e2adcc6 // fmul v6.4s, v6.4s, v10.4s
 	WORD $0x4e21d928 // scvtf v8.4s, v9.4s
 	WORD $0x6e27dce9 // fmul v9.4s, v7.4s, v7.4s
-	FMOVQ 624(R9), F10
+	FMOVQ 736(R9), F10
 	WORD $0x4e27cc6a // fmla v10.4s, v3.4s, v7.4s
-	FMOVQ 640(R9), F11
+	FMOVQ 752(R9), F11
 	WORD $0x4e27cd4b // fmla v11.4s, v10.4s, v7.4s
-	FMOVQ 656(R9), F10
+	FMOVQ 768(R9), F10
 	WORD $0x4e27cd6a // fmla v10.4s, v11.4s, v7.4s
-	FMOVQ 672(R9), F11
+	FMOVQ 784(R9), F11
 	WORD $0x4e27cd4b // fmla v11.4s, v10.4s, v7.4s
-	FMOVQ 688(R9), F10
+	FMOVQ 800(R9), F10
 	WORD $0x4e27cd6a // fmla v10.4s, v11.4s, v7.4s
-	FMOVQ 704(R9), F11
+	FMOVQ 816(R9), F11
 	WORD $0x4e27cd4b // fmla v11.4s, v10.4s, v7.4s
-	FMOVQ 720(R9), F10
+	FMOVQ 832(R9), F10
 	WORD $0x4e27cd6a // fmla v10.4s, v11.4s, v7.4s
-	FMOVQ 736(R9), F11
+	FMOVQ 848(R9), F11
 	WORD $0x4e27cd4b // fmla v11.4s, v10.4s, v7.4s
 	WORD $0x4e2bcd26 // fmla v6.4s, v9.4s, v11.4s
 	WORD $0x4e24cd06 // fmla v6.4s, v8.4s, v4.4s
@@ -6113,21 +6059,21 @@ loaded:
 	WORD $0x6e2adcc6 // fmul v6.4s, v6.4s, v10.4s
 	WORD $0x4e21d928 // scvtf v8.4s, v9.4s
 	WORD $0x6e27dce9 // fmul v9.4s, v7.4s, v7.4s
-	FMOVQ 624(R9), F10
+	FMOVQ 736(R9), F10
 	WORD $0x4e27cc6a // fmla v10.4s, v3.4s, v7.4s
-	FMOVQ 640(R9), F11
+	FMOVQ 752(R9), F11
 	WORD $0x4e27cd4b // fmla v11.4s, v10.4s, v7.4s
-	FMOVQ 656(R9), F10
+	FMOVQ 768(R9), F10
 	WORD $0x4e27cd6a // fmla v10.4s, v11.4s, v7.4s
-	FMOVQ 672(R9), F11
+	FMOVQ 784(R9), F11
 	WORD $0x4e27cd4b // fmla v11.4s, v10.4s, v7.4s
-	FMOVQ 688(R9), F10
+	FMOVQ 800(R9), F10
 	WORD $0x4e27cd6a // fmla v10.4s, v11.4s, v7.4s
-	FMOVQ 704(R9), F11
+	FMOVQ 816(R9), F11
 	WORD $0x4e27cd4b // fmla v11.4s, v10.4s, v7.4s
-	FMOVQ 720(R9), F10
+	FMOVQ 832(R9), F10
 	WORD $0x4e27cd6a // fmla v10.4s, v11.4s, v7.4s
-	FMOVQ 736(R9), F11
+	FMOVQ 848(R9), F11
 	WORD $0x4e27cd4b // fmla v11.4s, v10.4s, v7.4s
 	WORD $0x4e2bcd26 // fmla v6.4s, v9.4s, v11.4s
 	WORD $0x4e24cd06 // fmla v6.4s, v8.4s, v4.4s
@@ -6164,12 +6110,12 @@ TEXT ·atanhNEON(SB), NOSPLIT, $0-32
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
 	FMOVQ 16(R9), F0
-	FMOVQ 2112(R9), F1
-	FMOVQ 576(R9), F2
-	FMOVQ 592(R9), F3
-	FMOVQ 416(R9), F4
-	FMOVQ 400(R9), F5
-	FMOVQ 448(R9), F6
+	FMOVQ 2224(R9), F1
+	FMOVQ 688(R9), F2
+	FMOVQ 704(R9), F3
+	FMOVQ 528(R9), F4
+	FMOVQ 512(R9), F5
+	FMOVQ 560(R9), F6
 	FMOVQ 0(R9), F7
 	SUBS $8, R8, R8
 	BLT single
@@ -6227,37 +6173,37 @@ unrolled:
 	WORD $0x4e21da2d // scvtf v13.4s, v17.4s
 	WORD $0x6e2eddd0 // fmul v16.4s, v14.4s, v14.4s
 	WORD $0x6e2fddf1 // fmul v17.4s, v15.4s, v15.4s
-	FMOVQ 624(R9), F18
-	WORD $0x4e2ecc72 // fmla v18.4s, v3.4s, v14.4s
-	FMOVQ 624(R9), F19
-	WORD $0x4e2fcc73 // fmla v19.4s, v3.4s, v15.4s
-	FMOVQ 640(R9), F20
-	WORD $0x4e2ece54 // fmla v20.4s, v18.4s, v14.4s
-	FMOVQ 640(R9), F18
-	WORD $0x4e2fce72 // fmla v18.4s, v19.4s, v15.4s
-	FMOVQ 656(R9), F19
-	WORD $0x4e2ece93 // fmla v19.4s, v20.4s, v14.4s
-	FMOVQ 656(R9), F20
-	WORD $0x4e2fce54 // fmla v20.4s, v18.4s, v15.4s
-	FMOVQ 672(R9), F18
-	WORD $0x4e2ece72 // fmla v18.4s, v19.4s, v14.4s
-	FMOVQ 672(R9), F19
-	WORD $0x4e2fce93 // fmla v19.4s, v20.4s, v15.4s
-	FMOVQ 688(R9), F20
-	WORD $0x4e2ece54 // fmla v20.4s, v18.4s, v14.4s
-	FMOVQ 688(R9), F18
-	WORD $0x4e2fce72 // fmla v18.4s, v19.4s, v15.4s
-	FMOVQ 704(R9), F19
-	WORD $0x4e2ece93 // fmla v19.4s, v20.4s, v14.4s
-	FMOVQ 704(R9), F20
-	WORD $0x4e2fce54 // fmla v20.4s, v18.4s, v15.4s
-	FMOVQ 720(R9), F18
-	WORD $0x4e2ece72 // fmla v18.4s, v19.4s, v14.4s
-	FMOVQ 720(R9), F19
-	WORD $0x4e2fce93 // fmla v19.4s, v20.4s, v15.4s
-	FMOVQ 736(R9), F20
-	WORD $0x4e2ece54 // fmla v20.4s, v18.4s, v14.4s
 	FMOVQ 736(R9), F18
+	WORD $0x4e2ecc72 // fmla v18.4s, v3.4s, v14.4s
+	FMOVQ 736(R9), F19
+	WORD $0x4e2fcc73 // fmla v19.4s, v3.4s, v15.4s
+	FMOVQ 752(R9), F20
+	WORD $0x4e2ece54 // fmla v20.4s, v18.4s, v14.4s
+	FMOVQ 752(R9), F18
+	WORD $0x4e2fce72 // fmla v18.4s, v19.4s, v15.4s
+	FMOVQ 768(R9), F19
+	WORD $0x4e2ece93 // fmla v19.4s, v20.4s, v14.4s
+	FMOVQ 768(R9), F20
+	WORD $0x4e2fce54 // fmla v20.4s, v18.4s, v15.4s
+	FMOVQ 784(R9), F18
+	WORD $0x4e2ece72 // fmla v18.4s, v19.4s, v14.4s
+	FMOVQ 784(R9), F19
+	WORD $0x4e2fce93 // fmla v19.4s, v20.4s, v15.4s
+	FMOVQ 800(R9), F20
+	WORD $0x4e2ece54 // fmla v20.4s, v18.4s, v14.4s
+	FMOVQ 800(R9), F18
+	WORD $0x4e2fce72 // fmla v18.4s, v19.4s, v15.4s
+	FMOVQ 816(R9), F19
+	WORD $0x4e2ece93 // fmla v19.4s, v20.4s, v14.4s
+	FMOVQ 816(R9), F20
+	WORD $0x4e2fce54 // fmla v20.4s, v18.4s, v15.4s
+	FMOVQ 832(R9), F18
+	WORD $0x4e2ece72 // fmla v18.4s, v19.4s, v14.4s
+	FMOVQ 832(R9), F19
+	WORD $0x4e2fce93 // fmla v19.4s, v20.4s, v15.4s
+	FMOVQ 848(R9), F20
+	WORD $0x4e2ece54 // fmla v20.4s, v18.4s, v14.4s
+	FMOVQ 848(R9), F18
 	WORD $0x4e2fce72 // fmla v18.4s, v19.4s, v15.4s
 	WORD $0x4e34ce0a // fmla v10.4s, v16.4s, v20.4s
 	WORD $0x4e32ce2b // fmla v11.4s, v17.4s, v18.4s
@@ -6310,21 +6256,21 @@ vector:
 	WORD $0x6e2ddd29 // fmul v9.4s, v9.4s, v13.4s
 	WORD $0x4e21d98a // scvtf v10.4s, v12.4s
 	WORD $0x6e2bdd6c // fmul v12.4s, v11.4s, v11.4s
-	FMOVQ 624(R9), F13
+	FMOVQ 736(R9), F13
 	WORD $0x4e2bcc6d // fmla v13.4s, v3.4s, v11.4s
-	FMOVQ 640(R9), F14
+	FMOVQ 752(R9), F14
 	WORD $0x4e2bcdae // fmla v14.4s, v13.4s, v11.4s
-	FMOVQ 656(R9), F13
+	FMOVQ 768(R9), F13
 	WORD $0x4e2bcdcd // fmla v13.4s, v14.4s, v11.4s
-	FMOVQ 672(R9), F14
+	FMOVQ 784(R9), F14
 	WORD $0x4e2bcdae // fmla v14.4s, v13.4s, v11.4s
-	FMOVQ 688(R9), F13
+	FMOVQ 800(R9), F13
 	WORD $0x4e2bcdcd // fmla v13.4s, v14.4s, v11.4s
-	FMOVQ 704(R9), F14
+	FMOVQ 816(R9), F14
 	WORD $0x4e2bcdae // fmla v14.4s, v13.4s, v11.4s
-	FMOVQ 720(R9), F13
+	FMOVQ 832(R9), F13
 	WORD $0x4e2bcdcd // fmla v13.4s, v14.4s, v11.4s
-	FMOVQ 736(R9), F14
+	FMOVQ 848(R9), F14
 	WORD $0x4e2bcdae // fmla v14.4s, v13.4s, v11.4s
 	WORD $0x4e2ecd89 // fmla v9.4s, v12.4s, v14.4s
 	WORD $0x4e24cd49 // fmla v9.4s, v10.4s, v4.4s
@@ -6379,21 +6325,21 @@ loaded:
 	WORD $0x6e2ddd29 // fmul v9.4s, v9.4s, v13.4s
 	WORD $0x4e21d98a // scvtf v10.4s, v12.4s
 	WORD $0x6e2bdd6c // fmul v12.4s, v11.4s, v11.4s
-	FMOVQ 624(R9), F13
+	FMOVQ 736(R9), F13
 	WORD $0x4e2bcc6d // fmla v13.4s, v3.4s, v11.4s
-	FMOVQ 640(R9), F14
+	FMOVQ 752(R9), F14
 	WORD $0x4e2bcdae // fmla v14.4s, v13.4s, v11.4s
-	FMOVQ 656(R9), F13
+	FMOVQ 768(R9), F13
 	WORD $0x4e2bcdcd // fmla v13.4s, v14.4s, v11.4s
-	FMOVQ 672(R9), F14
+	FMOVQ 784(R9), F14
 	WORD $0x4e2bcdae // fmla v14.4s, v13.4s, v11.4s
-	FMOVQ 688(R9), F13
+	FMOVQ 800(R9), F13
 	WORD $0x4e2bcdcd // fmla v13.4s, v14.4s, v11.4s
-	FMOVQ 704(R9), F14
+	FMOVQ 816(R9), F14
 	WORD $0x4e2bcdae // fmla v14.4s, v13.4s, v11.4s
-	FMOVQ 720(R9), F13
+	FMOVQ 832(R9), F13
 	WORD $0x4e2bcdcd // fmla v13.4s, v14.4s, v11.4s
-	FMOVQ 736(R9), F14
+	FMOVQ 848(R9), F14
 	WORD $0x4e2bcdae // fmla v14.4s, v13.4s, v11.4s
 	WORD $0x4e2ecd89 // fmla v9.4s, v12.4s, v14.4s
 	WORD $0x4e24cd49 // fmla v9.4s, v10.4s, v4.4s
@@ -6432,15 +6378,15 @@ TEXT ·sigmoidNEON(SB), NOSPLIT, $0-24
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 2128(R9), F0
-	FMOVQ 2144(R9), F1
-	FMOVQ 2160(R9), F2
+	FMOVQ 2240(R9), F0
+	FMOVQ 2256(R9), F1
+	FMOVQ 2272(R9), F2
 	FMOVQ 176(R9), F3
-	FMOVQ 384(R9), F4
-	FMOVQ 400(R9), F5
-	FMOVQ 416(R9), F6
-	FMOVQ 432(R9), F7
-	FMOVQ 2176(R9), F8
+	FMOVQ 352(R9), F4
+	FMOVQ 512(R9), F5
+	FMOVQ 528(R9), F6
+	FMOVQ 544(R9), F7
+	FMOVQ 2288(R9), F8
 	FMOVQ 16(R9), F9
 	SUBS $8, R8, R8
 	BLT single
@@ -6468,21 +6414,21 @@ unrolled:
 	WORD $0x4ea6cdf1 // fmls v17.4s, v15.4s, v6.4s
 	WORD $0x6e30de0e // fmul v14.4s, v16.4s, v16.4s
 	WORD $0x6e31de2f // fmul v15.4s, v17.4s, v17.4s
-	FMOVQ 480(R9), F18
+	FMOVQ 592(R9), F18
 	WORD $0x4e30ccf2 // fmla v18.4s, v7.4s, v16.4s
-	FMOVQ 480(R9), F19
+	FMOVQ 592(R9), F19
 	WORD $0x4e31ccf3 // fmla v19.4s, v7.4s, v17.4s
-	FMOVQ 496(R9), F20
+	FMOVQ 608(R9), F20
 	WORD $0x4e30ce54 // fmla v20.4s, v18.4s, v16.4s
-	FMOVQ 496(R9), F18
+	FMOVQ 608(R9), F18
 	WORD $0x4e31ce72 // fmla v18.4s, v19.4s, v17.4s
-	FMOVQ 512(R9), F19
+	FMOVQ 624(R9), F19
 	WORD $0x4e30ce93 // fmla v19.4s, v20.4s, v16.4s
-	FMOVQ 512(R9), F20
+	FMOVQ 624(R9), F20
 	WORD $0x4e31ce54 // fmla v20.4s, v18.4s, v17.4s
-	FMOVQ 528(R9), F18
+	FMOVQ 640(R9), F18
 	WORD $0x4e30ce72 // fmla v18.4s, v19.4s, v16.4s
-	FMOVQ 528(R9), F19
+	FMOVQ 640(R9), F19
 	WORD $0x4e31ce93 // fmla v19.4s, v20.4s, v17.4s
 	WORD $0x4e32cdd0 // fmla v16.4s, v14.4s, v18.4s
 	WORD $0x4e33cdf1 // fmla v17.4s, v15.4s, v19.4s
@@ -6529,13 +6475,13 @@ vector:
 	WORD $0x4ea5cd8d // fmls v13.4s, v12.4s, v5.4s
 	WORD $0x4ea6cd8d // fmls v13.4s, v12.4s, v6.4s
 	WORD $0x6e2dddac // fmul v12.4s, v13.4s, v13.4s
-	FMOVQ 480(R9), F14
+	FMOVQ 592(R9), F14
 	WORD $0x4e2dccee // fmla v14.4s, v7.4s, v13.4s
-	FMOVQ 496(R9), F15
+	FMOVQ 608(R9), F15
 	WORD $0x4e2dcdcf // fmla v15.4s, v14.4s, v13.4s
-	FMOVQ 512(R9), F14
+	FMOVQ 624(R9), F14
 	WORD $0x4e2dcdee // fmla v14.4s, v15.4s, v13.4s
-	FMOVQ 528(R9), F15
+	FMOVQ 640(R9), F15
 	WORD $0x4e2dcdcf // fmla v15.4s, v14.4s, v13.4s
 	WORD $0x4e2fcd8d // fmla v13.4s, v12.4s, v15.4s
 	WORD $0x6ea0e54a // fcmgt v10.4s, v10.4s, v0.4s
@@ -6575,13 +6521,13 @@ loaded:
 	WORD $0x4ea5cd8d // fmls v13.4s, v12.4s, v5.4s
 	WORD $0x4ea6cd8d // fmls v13.4s, v12.4s, v6.4s
 	WORD $0x6e2dddac // fmul v12.4s, v13.4s, v13.4s
-	FMOVQ 480(R9), F14
+	FMOVQ 592(R9), F14
 	WORD $0x4e2dccee // fmla v14.4s, v7.4s, v13.4s
-	FMOVQ 496(R9), F15
+	FMOVQ 608(R9), F15
 	WORD $0x4e2dcdcf // fmla v15.4s, v14.4s, v13.4s
-	FMOVQ 512(R9), F14
+	FMOVQ 624(R9), F14
 	WORD $0x4e2dcdee // fmla v14.4s, v15.4s, v13.4s
-	FMOVQ 528(R9), F15
+	FMOVQ 640(R9), F15
 	WORD $0x4e2dcdcf // fmla v15.4s, v14.4s, v13.4s
 	WORD $0x4e2fcd8d // fmla v13.4s, v12.4s, v15.4s
 	WORD $0x6ea0e54a // fcmgt v10.4s, v10.4s, v0.4s
@@ -6614,15 +6560,15 @@ TEXT ·siLUNEON(SB), NOSPLIT, $0-24
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 2128(R9), F0
-	FMOVQ 2160(R9), F1
-	FMOVQ 2144(R9), F2
+	FMOVQ 2240(R9), F0
+	FMOVQ 2272(R9), F1
+	FMOVQ 2256(R9), F2
 	FMOVQ 176(R9), F3
-	FMOVQ 384(R9), F4
-	FMOVQ 400(R9), F5
-	FMOVQ 416(R9), F6
-	FMOVQ 432(R9), F7
-	FMOVQ 2176(R9), F8
+	FMOVQ 352(R9), F4
+	FMOVQ 512(R9), F5
+	FMOVQ 528(R9), F6
+	FMOVQ 544(R9), F7
+	FMOVQ 2288(R9), F8
 	FMOVQ 16(R9), F9
 	SUBS $8, R8, R8
 	BLT single
@@ -6650,21 +6596,21 @@ unrolled:
 	WORD $0x4ea6ce33 // fmls v19.4s, v17.4s, v6.4s
 	WORD $0x6e32de50 // fmul v16.4s, v18.4s, v18.4s
 	WORD $0x6e33de71 // fmul v17.4s, v19.4s, v19.4s
-	FMOVQ 480(R9), F20
+	FMOVQ 592(R9), F20
 	WORD $0x4e32ccf4 // fmla v20.4s, v7.4s, v18.4s
-	FMOVQ 480(R9), F21
+	FMOVQ 592(R9), F21
 	WORD $0x4e33ccf5 // fmla v21.4s, v7.4s, v19.4s
-	FMOVQ 496(R9), F22
+	FMOVQ 608(R9), F22
 	WORD $0x4e32ce96 // fmla v22.4s, v20.4s, v18.4s
-	FMOVQ 496(R9), F20
+	FMOVQ 608(R9), F20
 	WORD $0x4e33ceb4 // fmla v20.4s, v21.4s, v19.4s
-	FMOVQ 512(R9), F21
+	FMOVQ 624(R9), F21
 	WORD $0x4e32ced5 // fmla v21.4s, v22.4s, v18.4s
-	FMOVQ 512(R9), F22
+	FMOVQ 624(R9), F22
 	WORD $0x4e33ce96 // fmla v22.4s, v20.4s, v19.4s
-	FMOVQ 528(R9), F20
+	FMOVQ 640(R9), F20
 	WORD $0x4e32ceb4 // fmla v20.4s, v21.4s, v18.4s
-	FMOVQ 528(R9), F21
+	FMOVQ 640(R9), F21
 	WORD $0x4e33ced5 // fmla v21.4s, v22.4s, v19.4s
 	WORD $0x4e34ce12 // fmla v18.4s, v16.4s, v20.4s
 	WORD $0x4e35ce33 // fmla v19.4s, v17.4s, v21.4s
@@ -6713,13 +6659,13 @@ vector:
 	WORD $0x4ea5cdae // fmls v14.4s, v13.4s, v5.4s
 	WORD $0x4ea6cdae // fmls v14.4s, v13.4s, v6.4s
 	WORD $0x6e2eddcd // fmul v13.4s, v14.4s, v14.4s
-	FMOVQ 480(R9), F15
+	FMOVQ 592(R9), F15
 	WORD $0x4e2eccef // fmla v15.4s, v7.4s, v14.4s
-	FMOVQ 496(R9), F16
+	FMOVQ 608(R9), F16
 	WORD $0x4e2ecdf0 // fmla v16.4s, v15.4s, v14.4s
-	FMOVQ 512(R9), F15
+	FMOVQ 624(R9), F15
 	WORD $0x4e2ece0f // fmla v15.4s, v16.4s, v14.4s
-	FMOVQ 528(R9), F16
+	FMOVQ 640(R9), F16
 	WORD $0x4e2ecdf0 // fmla v16.4s, v15.4s, v14.4s
 	WORD $0x4e30cdae // fmla v14.4s, v13.4s, v16.4s
 	WORD $0x6ea0e56b // fcmgt v11.4s, v11.4s, v0.4s
@@ -6760,13 +6706,13 @@ loaded:
 	WORD $0x4ea5cdae // fmls v14.4s, v13.4s, v5.4s
 	WORD $0x4ea6cdae // fmls v14.4s, v13.4s, v6.4s
 	WORD $0x6e2eddcd // fmul v13.4s, v14.4s, v14.4s
-	FMOVQ 480(R9), F15
+	FMOVQ 592(R9), F15
 	WORD $0x4e2eccef // fmla v15.4s, v7.4s, v14.4s
-	FMOVQ 496(R9), F16
+	FMOVQ 608(R9), F16
 	WORD $0x4e2ecdf0 // fmla v16.4s, v15.4s, v14.4s
-	FMOVQ 512(R9), F15
+	FMOVQ 624(R9), F15
 	WORD $0x4e2ece0f // fmla v15.4s, v16.4s, v14.4s
-	FMOVQ 528(R9), F16
+	FMOVQ 640(R9), F16
 	WORD $0x4e2ecdf0 // fmla v16.4s, v15.4s, v14.4s
 	WORD $0x4e30cdae // fmla v14.4s, v13.4s, v16.4s
 	WORD $0x6ea0e56b // fcmgt v11.4s, v11.4s, v0.4s
@@ -6800,18 +6746,18 @@ TEXT ·geluNEON(SB), NOSPLIT, $0-24
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 2192(R9), F0
-	FMOVQ 2128(R9), F1
-	FMOVQ 2208(R9), F2
+	FMOVQ 2304(R9), F0
+	FMOVQ 2240(R9), F1
+	FMOVQ 2320(R9), F2
 	FMOVQ 96(R9), F3
-	FMOVQ 2224(R9), F4
-	FMOVQ 2240(R9), F5
+	FMOVQ 2336(R9), F4
+	FMOVQ 2352(R9), F5
 	FMOVQ 176(R9), F6
-	FMOVQ 384(R9), F7
-	FMOVQ 400(R9), F8
-	FMOVQ 416(R9), F9
-	FMOVQ 432(R9), F10
-	FMOVQ 2176(R9), F11
+	FMOVQ 352(R9), F7
+	FMOVQ 512(R9), F8
+	FMOVQ 528(R9), F9
+	FMOVQ 544(R9), F10
+	FMOVQ 2288(R9), F11
 	FMOVQ 16(R9), F12
 	SUBS $8, R8, R8
 	BLT single
@@ -6837,9 +6783,9 @@ unrolled:
 	WORD $0x4eb6d498 // fsub v24.4s, v4.4s, v22.4s
 	WORD $0x4e31cc17 // fmla v23.4s, v0.4s, v17.4s
 	WORD $0x4e32cc18 // fmla v24.4s, v0.4s, v18.4s
-	FMOVQ 2256(R9), F25
+	FMOVQ 2368(R9), F25
 	WORD $0x4e31ccb9 // fmla v25.4s, v5.4s, v17.4s
-	FMOVQ 2256(R9), F17
+	FMOVQ 2368(R9), F17
 	WORD $0x4e32ccb1 // fmla v17.4s, v5.4s, v18.4s
 	WORD $0x4e33cc19 // fmla v25.4s, v0.4s, v19.4s
 	WORD $0x4e34cc11 // fmla v17.4s, v0.4s, v20.4s
@@ -6869,21 +6815,21 @@ unrolled:
 	WORD $0x4e38d6d2 // fadd v18.4s, v22.4s, v24.4s
 	WORD $0x6e31de35 // fmul v21.4s, v17.4s, v17.4s
 	WORD $0x6e32de56 // fmul v22.4s, v18.4s, v18.4s
-	FMOVQ 480(R9), F23
+	FMOVQ 592(R9), F23
 	WORD $0x4e31cd57 // fmla v23.4s, v10.4s, v17.4s
-	FMOVQ 480(R9), F24
+	FMOVQ 592(R9), F24
 	WORD $0x4e32cd58 // fmla v24.4s, v10.4s, v18.4s
-	FMOVQ 496(R9), F25
+	FMOVQ 608(R9), F25
 	WORD $0x4e31cef9 // fmla v25.4s, v23.4s, v17.4s
-	FMOVQ 496(R9), F23
+	FMOVQ 608(R9), F23
 	WORD $0x4e32cf17 // fmla v23.4s, v24.4s, v18.4s
-	FMOVQ 512(R9), F24
+	FMOVQ 624(R9), F24
 	WORD $0x4e31cf38 // fmla v24.4s, v25.4s, v17.4s
-	FMOVQ 512(R9), F25
+	FMOVQ 624(R9), F25
 	WORD $0x4e32cef9 // fmla v25.4s, v23.4s, v18.4s
-	FMOVQ 528(R9), F23
+	FMOVQ 640(R9), F23
 	WORD $0x4e31cf17 // fmla v23.4s, v24.4s, v17.4s
-	FMOVQ 528(R9), F24
+	FMOVQ 640(R9), F24
 	WORD $0x4e32cf38 // fmla v24.4s, v25.4s, v18.4s
 	WORD $0x4e37ceb1 // fmla v17.4s, v21.4s, v23.4s
 	WORD $0x4e38ced2 // fmla v18.4s, v22.4s, v24.4s
@@ -6931,7 +6877,7 @@ vector:
 	WORD $0x4e2fcc11 // fmla v17.4s, v0.4s, v15.4s
 	WORD $0x4eb1d492 // fsub v18.4s, v4.4s, v17.4s
 	WORD $0x4e2fcc12 // fmla v18.4s, v0.4s, v15.4s
-	FMOVQ 2256(R9), F19
+	FMOVQ 2368(R9), F19
 	WORD $0x4e2fccb3 // fmla v19.4s, v5.4s, v15.4s
 	WORD $0x4e30cc13 // fmla v19.4s, v0.4s, v16.4s
 	WORD $0x4e33d64f // fadd v15.4s, v18.4s, v19.4s
@@ -6947,13 +6893,13 @@ vector:
 	WORD $0x4ea9cdf2 // fmls v18.4s, v15.4s, v9.4s
 	WORD $0x4e32d62f // fadd v15.4s, v17.4s, v18.4s
 	WORD $0x6e2fddf1 // fmul v17.4s, v15.4s, v15.4s
-	FMOVQ 480(R9), F18
+	FMOVQ 592(R9), F18
 	WORD $0x4e2fcd52 // fmla v18.4s, v10.4s, v15.4s
-	FMOVQ 496(R9), F19
+	FMOVQ 608(R9), F19
 	WORD $0x4e2fce53 // fmla v19.4s, v18.4s, v15.4s
-	FMOVQ 512(R9), F18
+	FMOVQ 624(R9), F18
 	WORD $0x4e2fce72 // fmla v18.4s, v19.4s, v15.4s
-	FMOVQ 528(R9), F19
+	FMOVQ 640(R9), F19
 	WORD $0x4e2fce53 // fmla v19.4s, v18.4s, v15.4s
 	WORD $0x4e33ce2f // fmla v15.4s, v17.4s, v19.4s
 	WORD $0x6ea1e610 // fcmgt v16.4s, v16.4s, v1.4s
@@ -6993,7 +6939,7 @@ loaded:
 	WORD $0x4e2fcc11 // fmla v17.4s, v0.4s, v15.4s
 	WORD $0x4eb1d492 // fsub v18.4s, v4.4s, v17.4s
 	WORD $0x4e2fcc12 // fmla v18.4s, v0.4s, v15.4s
-	FMOVQ 2256(R9), F19
+	FMOVQ 2368(R9), F19
 	WORD $0x4e2fccb3 // fmla v19.4s, v5.4s, v15.4s
 	WORD $0x4e30cc13 // fmla v19.4s, v0.4s, v16.4s
 	WORD $0x4e33d64f // fadd v15.4s, v18.4s, v19.4s
@@ -7009,13 +6955,13 @@ loaded:
 	WORD $0x4ea9cdf2 // fmls v18.4s, v15.4s, v9.4s
 	WORD $0x4e32d62f // fadd v15.4s, v17.4s, v18.4s
 	WORD $0x6e2fddf1 // fmul v17.4s, v15.4s, v15.4s
-	FMOVQ 480(R9), F18
+	FMOVQ 592(R9), F18
 	WORD $0x4e2fcd52 // fmla v18.4s, v10.4s, v15.4s
-	FMOVQ 496(R9), F19
+	FMOVQ 608(R9), F19
 	WORD $0x4e2fce53 // fmla v19.4s, v18.4s, v15.4s
-	FMOVQ 512(R9), F18
+	FMOVQ 624(R9), F18
 	WORD $0x4e2fce72 // fmla v18.4s, v19.4s, v15.4s
-	FMOVQ 528(R9), F19
+	FMOVQ 640(R9), F19
 	WORD $0x4e2fce53 // fmla v19.4s, v18.4s, v15.4s
 	WORD $0x4e33ce2f // fmla v15.4s, v17.4s, v19.4s
 	WORD $0x6ea1e610 // fcmgt v16.4s, v16.4s, v1.4s
@@ -7049,20 +6995,20 @@ TEXT ·geluErfNEON(SB), NOSPLIT, $0-24
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 2272(R9), F0
-	FMOVQ 2288(R9), F1
-	FMOVQ 1296(R9), F2
-	FMOVQ 2304(R9), F3
-	FMOVQ 384(R9), F4
-	FMOVQ 400(R9), F5
-	FMOVQ 416(R9), F6
-	FMOVQ 432(R9), F7
-	FMOVQ 2320(R9), F8
-	FMOVQ 2336(R9), F9
+	FMOVQ 2384(R9), F0
+	FMOVQ 2400(R9), F1
+	FMOVQ 1408(R9), F2
+	FMOVQ 2416(R9), F3
+	FMOVQ 352(R9), F4
+	FMOVQ 512(R9), F5
+	FMOVQ 528(R9), F6
+	FMOVQ 544(R9), F7
+	FMOVQ 2432(R9), F8
+	FMOVQ 2448(R9), F9
 	FMOVQ 32(R9), F10
-	FMOVQ 2176(R9), F11
-	FMOVQ 2352(R9), F12
-	FMOVQ 2368(R9), F13
+	FMOVQ 2288(R9), F11
+	FMOVQ 2464(R9), F12
+	FMOVQ 2480(R9), F13
 	SUBS $8, R8, R8
 	BLT single
 
@@ -7103,61 +7049,61 @@ unrolled:
 	WORD $0x4e39d7b9 // fadd v25.4s, v29.4s, v25.4s
 	WORD $0x6e38df1a // fmul v26.4s, v24.4s, v24.4s
 	WORD $0x6e39df3b // fmul v27.4s, v25.4s, v25.4s
-	FMOVQ 480(R9), F28
+	FMOVQ 592(R9), F28
 	WORD $0x4e38ccfc // fmla v28.4s, v7.4s, v24.4s
-	FMOVQ 480(R9), F29
+	FMOVQ 592(R9), F29
 	WORD $0x4e39ccfd // fmla v29.4s, v7.4s, v25.4s
-	FMOVQ 496(R9), F30
+	FMOVQ 608(R9), F30
 	WORD $0x4e38cf9e // fmla v30.4s, v28.4s, v24.4s
-	FMOVQ 496(R9), F28
+	FMOVQ 608(R9), F28
 	WORD $0x4e39cfbc // fmla v28.4s, v29.4s, v25.4s
-	FMOVQ 512(R9), F29
+	FMOVQ 624(R9), F29
 	WORD $0x4e38cfdd // fmla v29.4s, v30.4s, v24.4s
-	FMOVQ 512(R9), F30
+	FMOVQ 624(R9), F30
 	WORD $0x4e39cf9e // fmla v30.4s, v28.4s, v25.4s
-	FMOVQ 528(R9), F28
+	FMOVQ 640(R9), F28
 	WORD $0x4e38cfbc // fmla v28.4s, v29.4s, v24.4s
-	FMOVQ 528(R9), F29
+	FMOVQ 640(R9), F29
 	WORD $0x4e39cfdd // fmla v29.4s, v30.4s, v25.4s
 	WORD $0x4e3ccf58 // fmla v24.4s, v26.4s, v28.4s
 	WORD $0x4e3dcf79 // fmla v25.4s, v27.4s, v29.4s
 	WORD $0x4f375694 // shl v20.4s, v20.4s, #23
 	WORD $0x4f3756b5 // shl v21.4s, v21.4s, #23
-	FMOVQ 2384(R9), F26
-	WORD $0x4e32cd1a // fmla v26.4s, v8.4s, v18.4s
-	FMOVQ 2384(R9), F27
-	WORD $0x4e33cd1b // fmla v27.4s, v8.4s, v19.4s
-	FMOVQ 2400(R9), F28
-	WORD $0x4e32cf5c // fmla v28.4s, v26.4s, v18.4s
-	FMOVQ 2400(R9), F26
-	WORD $0x4e33cf7a // fmla v26.4s, v27.4s, v19.4s
-	FMOVQ 2416(R9), F27
-	WORD $0x4e32cf9b // fmla v27.4s, v28.4s, v18.4s
-	FMOVQ 2416(R9), F28
-	WORD $0x4e33cf5c // fmla v28.4s, v26.4s, v19.4s
-	FMOVQ 2432(R9), F26
-	WORD $0x4e32cf7a // fmla v26.4s, v27.4s, v18.4s
-	FMOVQ 2432(R9), F27
-	WORD $0x4e33cf9b // fmla v27.4s, v28.4s, v19.4s
-	FMOVQ 2448(R9), F28
-	WORD $0x4e32cf5c // fmla v28.4s, v26.4s, v18.4s
-	FMOVQ 2448(R9), F26
-	WORD $0x4e33cf7a // fmla v26.4s, v27.4s, v19.4s
-	FMOVQ 2464(R9), F27
-	WORD $0x4e32cf9b // fmla v27.4s, v28.4s, v18.4s
-	FMOVQ 2464(R9), F28
-	WORD $0x4e33cf5c // fmla v28.4s, v26.4s, v19.4s
-	FMOVQ 2480(R9), F26
-	WORD $0x4e32cf7a // fmla v26.4s, v27.4s, v18.4s
-	FMOVQ 2480(R9), F27
-	WORD $0x4e33cf9b // fmla v27.4s, v28.4s, v19.4s
-	FMOVQ 2496(R9), F28
-	WORD $0x4e32cf5c // fmla v28.4s, v26.4s, v18.4s
 	FMOVQ 2496(R9), F26
-	WORD $0x4e33cf7a // fmla v26.4s, v27.4s, v19.4s
-	FMOVQ 2512(R9), F27
-	WORD $0x4e32cf9b // fmla v27.4s, v28.4s, v18.4s
+	WORD $0x4e32cd1a // fmla v26.4s, v8.4s, v18.4s
+	FMOVQ 2496(R9), F27
+	WORD $0x4e33cd1b // fmla v27.4s, v8.4s, v19.4s
 	FMOVQ 2512(R9), F28
+	WORD $0x4e32cf5c // fmla v28.4s, v26.4s, v18.4s
+	FMOVQ 2512(R9), F26
+	WORD $0x4e33cf7a // fmla v26.4s, v27.4s, v19.4s
+	FMOVQ 2528(R9), F27
+	WORD $0x4e32cf9b // fmla v27.4s, v28.4s, v18.4s
+	FMOVQ 2528(R9), F28
+	WORD $0x4e33cf5c // fmla v28.4s, v26.4s, v19.4s
+	FMOVQ 2544(R9), F26
+	WORD $0x4e32cf7a // fmla v26.4s, v27.4s, v18.4s
+	FMOVQ 2544(R9), F27
+	WORD $0x4e33cf9b // fmla v27.4s, v28.4s, v19.4s
+	FMOVQ 2560(R9), F28
+	WORD $0x4e32cf5c // fmla v28.4s, v26.4s, v18.4s
+	FMOVQ 2560(R9), F26
+	WORD $0x4e33cf7a // fmla v26.4s, v27.4s, v19.4s
+	FMOVQ 2576(R9), F27
+	WORD $0x4e32cf9b // fmla v27.4s, v28.4s, v18.4s
+	FMOVQ 2576(R9), F28
+	WORD $0x4e33cf5c // fmla v28.4s, v26.4s, v19.4s
+	FMOVQ 2592(R9), F26
+	WORD $0x4e32cf7a // fmla v26.4s, v27.4s, v18.4s
+	FMOVQ 2592(R9), F27
+	WORD $0x4e33cf9b // fmla v27.4s, v28.4s, v19.4s
+	FMOVQ 2608(R9), F28
+	WORD $0x4e32cf5c // fmla v28.4s, v26.4s, v18.4s
+	FMOVQ 2608(R9), F26
+	WORD $0x4e33cf7a // fmla v26.4s, v27.4s, v19.4s
+	FMOVQ 2624(R9), F27
+	WORD $0x4e32cf9b // fmla v27.4s, v28.4s, v18.4s
+	FMOVQ 2624(R9), F28
 	WORD $0x4e33cf5c // fmla v28.4s, v26.4s, v19.4s
 	WORD $0x4ea91d3a // mov v26.16b, v9.16b
 	WORD $0x4e3bce5a // fmla v26.4s, v18.4s, v27.4s
@@ -7177,25 +7123,25 @@ unrolled:
 	WORD $0x4e2af5f5 // fmax v21.4s, v15.4s, v10.4s
 	WORD $0x4eabce54 // fmls v20.4s, v18.4s, v11.4s
 	WORD $0x4eabce75 // fmls v21.4s, v19.4s, v11.4s
-	FMOVQ 2528(R9), F18
+	FMOVQ 2640(R9), F18
 	WORD $0x4e36cd92 // fmla v18.4s, v12.4s, v22.4s
-	FMOVQ 2528(R9), F19
+	FMOVQ 2640(R9), F19
 	WORD $0x4e37cd93 // fmla v19.4s, v12.4s, v23.4s
-	FMOVQ 2544(R9), F24
+	FMOVQ 2656(R9), F24
 	WORD $0x4e36ce58 // fmla v24.4s, v18.4s, v22.4s
-	FMOVQ 2544(R9), F18
+	FMOVQ 2656(R9), F18
 	WORD $0x4e37ce72 // fmla v18.4s, v19.4s, v23.4s
-	FMOVQ 2560(R9), F19
+	FMOVQ 2672(R9), F19
 	WORD $0x4e36cf13 // fmla v19.4s, v24.4s, v22.4s
-	FMOVQ 2560(R9), F24
+	FMOVQ 2672(R9), F24
 	WORD $0x4e37ce58 // fmla v24.4s, v18.4s, v23.4s
-	FMOVQ 2576(R9), F18
+	FMOVQ 2688(R9), F18
 	WORD $0x4e36ce72 // fmla v18.4s, v19.4s, v22.4s
-	FMOVQ 2576(R9), F19
+	FMOVQ 2688(R9), F19
 	WORD $0x4e37cf13 // fmla v19.4s, v24.4s, v23.4s
-	FMOVQ 448(R9), F22
+	FMOVQ 560(R9), F22
 	WORD $0x4e32cdd6 // fmla v22.4s, v14.4s, v18.4s
-	FMOVQ 448(R9), F18
+	FMOVQ 560(R9), F18
 	WORD $0x4e33cdf2 // fmla v18.4s, v15.4s, v19.4s
 	WORD $0x6e36ddce // fmul v14.4s, v14.4s, v22.4s
 	WORD $0x6e32ddef // fmul v15.4s, v15.4s, v18.4s
@@ -7231,33 +7177,33 @@ vector:
 	WORD $0x4ea6ce93 // fmls v19.4s, v20.4s, v6.4s
 	WORD $0x4e33d6b3 // fadd v19.4s, v21.4s, v19.4s
 	WORD $0x6e33de74 // fmul v20.4s, v19.4s, v19.4s
-	FMOVQ 480(R9), F21
+	FMOVQ 592(R9), F21
 	WORD $0x4e33ccf5 // fmla v21.4s, v7.4s, v19.4s
-	FMOVQ 496(R9), F22
+	FMOVQ 608(R9), F22
 	WORD $0x4e33ceb6 // fmla v22.4s, v21.4s, v19.4s
-	FMOVQ 512(R9), F21
+	FMOVQ 624(R9), F21
 	WORD $0x4e33ced5 // fmla v21.4s, v22.4s, v19.4s
-	FMOVQ 528(R9), F22
+	FMOVQ 640(R9), F22
 	WORD $0x4e33ceb6 // fmla v22.4s, v21.4s, v19.4s
 	WORD $0x4e36ce93 // fmla v19.4s, v20.4s, v22.4s
 	WORD $0x4f375631 // shl v17.4s, v17.4s, #23
-	FMOVQ 2384(R9), F20
+	FMOVQ 2496(R9), F20
 	WORD $0x4e30cd14 // fmla v20.4s, v8.4s, v16.4s
-	FMOVQ 2400(R9), F21
+	FMOVQ 2512(R9), F21
 	WORD $0x4e30ce95 // fmla v21.4s, v20.4s, v16.4s
-	FMOVQ 2416(R9), F20
+	FMOVQ 2528(R9), F20
 	WORD $0x4e30ceb4 // fmla v20.4s, v21.4s, v16.4s
-	FMOVQ 2432(R9), F21
+	FMOVQ 2544(R9), F21
 	WORD $0x4e30ce95 // fmla v21.4s, v20.4s, v16.4s
-	FMOVQ 2448(R9), F20
+	FMOVQ 2560(R9), F20
 	WORD $0x4e30ceb4 // fmla v20.4s, v21.4s, v16.4s
-	FMOVQ 2464(R9), F21
+	FMOVQ 2576(R9), F21
 	WORD $0x4e30ce95 // fmla v21.4s, v20.4s, v16.4s
-	FMOVQ 2480(R9), F20
+	FMOVQ 2592(R9), F20
 	WORD $0x4e30ceb4 // fmla v20.4s, v21.4s, v16.4s
-	FMOVQ 2496(R9), F21
+	FMOVQ 2608(R9), F21
 	WORD $0x4e30ce95 // fmla v21.4s, v20.4s, v16.4s
-	FMOVQ 2512(R9), F20
+	FMOVQ 2624(R9), F20
 	WORD $0x4e30ceb4 // fmla v20.4s, v21.4s, v16.4s
 	WORD $0x4ea91d35 // mov v21.16b, v9.16b
 	WORD $0x4e34ce15 // fmla v21.4s, v16.4s, v20.4s
@@ -7268,15 +7214,15 @@ vector:
 	WORD $0x6e31de10 // fmul v16.4s, v16.4s, v17.4s
 	WORD $0x4e2af5d1 // fmax v17.4s, v14.4s, v10.4s
 	WORD $0x4eabce11 // fmls v17.4s, v16.4s, v11.4s
-	FMOVQ 2528(R9), F16
+	FMOVQ 2640(R9), F16
 	WORD $0x4e32cd90 // fmla v16.4s, v12.4s, v18.4s
-	FMOVQ 2544(R9), F19
+	FMOVQ 2656(R9), F19
 	WORD $0x4e32ce13 // fmla v19.4s, v16.4s, v18.4s
-	FMOVQ 2560(R9), F16
+	FMOVQ 2672(R9), F16
 	WORD $0x4e32ce70 // fmla v16.4s, v19.4s, v18.4s
-	FMOVQ 2576(R9), F19
+	FMOVQ 2688(R9), F19
 	WORD $0x4e32ce13 // fmla v19.4s, v16.4s, v18.4s
-	FMOVQ 448(R9), F16
+	FMOVQ 560(R9), F16
 	WORD $0x4e33cdd0 // fmla v16.4s, v14.4s, v19.4s
 	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
 	WORD $0x6eade5ef // fcmgt v15.4s, v15.4s, v13.4s
@@ -7314,33 +7260,33 @@ loaded:
 	WORD $0x4ea6ce93 // fmls v19.4s, v20.4s, v6.4s
 	WORD $0x4e33d6b3 // fadd v19.4s, v21.4s, v19.4s
 	WORD $0x6e33de74 // fmul v20.4s, v19.4s, v19.4s
-	FMOVQ 480(R9), F21
+	FMOVQ 592(R9), F21
 	WORD $0x4e33ccf5 // fmla v21.4s, v7.4s, v19.4s
-	FMOVQ 496(R9), F22
+	FMOVQ 608(R9), F22
 	WORD $0x4e33ceb6 // fmla v22.4s, v21.4s, v19.4s
-	FMOVQ 512(R9), F21
+	FMOVQ 624(R9), F21
 	WORD $0x4e33ced5 // fmla v21.4s, v22.4s, v19.4s
-	FMOVQ 528(R9), F22
+	FMOVQ 640(R9), F22
 	WORD $0x4e33ceb6 // fmla v22.4s, v21.4s, v19.4s
 	WORD $0x4e36ce93 // fmla v19.4s, v20.4s, v22.4s
 	WORD $0x4f375631 // shl v17.4s, v17.4s, #23
-	FMOVQ 2384(R9), F20
+	FMOVQ 2496(R9), F20
 	WORD $0x4e30cd14 // fmla v20.4s, v8.4s, v16.4s
-	FMOVQ 2400(R9), F21
+	FMOVQ 2512(R9), F21
 	WORD $0x4e30ce95 // fmla v21.4s, v20.4s, v16.4s
-	FMOVQ 2416(R9), F20
+	FMOVQ 2528(R9), F20
 	WORD $0x4e30ceb4 // fmla v20.4s, v21.4s, v16.4s
-	FMOVQ 2432(R9), F21
+	FMOVQ 2544(R9), F21
 	WORD $0x4e30ce95 // fmla v21.4s, v20.4s, v16.4s
-	FMOVQ 2448(R9), F20
+	FMOVQ 2560(R9), F20
 	WORD $0x4e30ceb4 // fmla v20.4s, v21.4s, v16.4s
-	FMOVQ 2464(R9), F21
+	FMOVQ 2576(R9), F21
 	WORD $0x4e30ce95 // fmla v21.4s, v20.4s, v16.4s
-	FMOVQ 2480(R9), F20
+	FMOVQ 2592(R9), F20
 	WORD $0x4e30ceb4 // fmla v20.4s, v21.4s, v16.4s
-	FMOVQ 2496(R9), F21
+	FMOVQ 2608(R9), F21
 	WORD $0x4e30ce95 // fmla v21.4s, v20.4s, v16.4s
-	FMOVQ 2512(R9), F20
+	FMOVQ 2624(R9), F20
 	WORD $0x4e30ceb4 // fmla v20.4s, v21.4s, v16.4s
 	WORD $0x4ea91d35 // mov v21.16b, v9.16b
 	WORD $0x4e34ce15 // fmla v21.4s, v16.4s, v20.4s
@@ -7351,15 +7297,15 @@ loaded:
 	WORD $0x6e31de10 // fmul v16.4s, v16.4s, v17.4s
 	WORD $0x4e2af5d1 // fmax v17.4s, v14.4s, v10.4s
 	WORD $0x4eabce11 // fmls v17.4s, v16.4s, v11.4s
-	FMOVQ 2528(R9), F16
+	FMOVQ 2640(R9), F16
 	WORD $0x4e32cd90 // fmla v16.4s, v12.4s, v18.4s
-	FMOVQ 2544(R9), F19
+	FMOVQ 2656(R9), F19
 	WORD $0x4e32ce13 // fmla v19.4s, v16.4s, v18.4s
-	FMOVQ 2560(R9), F16
+	FMOVQ 2672(R9), F16
 	WORD $0x4e32ce70 // fmla v16.4s, v19.4s, v18.4s
-	FMOVQ 2576(R9), F19
+	FMOVQ 2688(R9), F19
 	WORD $0x4e32ce13 // fmla v19.4s, v16.4s, v18.4s
-	FMOVQ 448(R9), F16
+	FMOVQ 560(R9), F16
 	WORD $0x4e33cdd0 // fmla v16.4s, v14.4s, v19.4s
 	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
 	WORD $0x6eade5ef // fcmgt v15.4s, v15.4s, v13.4s
@@ -7383,11 +7329,11 @@ TEXT ·erfNEON(SB), NOSPLIT, $0-24
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 2592(R9), F0
-	FMOVQ 2608(R9), F1
-	FMOVQ 2624(R9), F2
+	FMOVQ 2704(R9), F0
+	FMOVQ 2720(R9), F1
+	FMOVQ 2736(R9), F2
 	FMOVQ 16(R9), F3
-	FMOVQ 2640(R9), F4
+	FMOVQ 2752(R9), F4
 	FMOVQ 0(R9), F5
 	SUBS $8, R8, R8
 	BLT single
@@ -7399,29 +7345,29 @@ unrolled:
 	WORD $0x4ea0f8e9 // fabs v9.4s, v7.4s
 	WORD $0x6e28dd0a // fmul v10.4s, v8.4s, v8.4s
 	WORD $0x6e29dd2b // fmul v11.4s, v9.4s, v9.4s
-	FMOVQ 2656(R9), F12
+	FMOVQ 2768(R9), F12
 	WORD $0x4e2acc0c // fmla v12.4s, v0.4s, v10.4s
-	FMOVQ 2656(R9), F13
+	FMOVQ 2768(R9), F13
 	WORD $0x4e2bcc0d // fmla v13.4s, v0.4s, v11.4s
-	FMOVQ 2672(R9), F14
+	FMOVQ 2784(R9), F14
 	WORD $0x4e2acd8e // fmla v14.4s, v12.4s, v10.4s
-	FMOVQ 2672(R9), F12
+	FMOVQ 2784(R9), F12
 	WORD $0x4e2bcdac // fmla v12.4s, v13.4s, v11.4s
-	FMOVQ 2688(R9), F13
+	FMOVQ 2800(R9), F13
 	WORD $0x4e2acdcd // fmla v13.4s, v14.4s, v10.4s
-	FMOVQ 2688(R9), F14
+	FMOVQ 2800(R9), F14
 	WORD $0x4e2bcd8e // fmla v14.4s, v12.4s, v11.4s
-	FMOVQ 2704(R9), F12
+	FMOVQ 2816(R9), F12
 	WORD $0x4e2acdac // fmla v12.4s, v13.4s, v10.4s
-	FMOVQ 2704(R9), F13
+	FMOVQ 2816(R9), F13
 	WORD $0x4e2bcdcd // fmla v13.4s, v14.4s, v11.4s
-	FMOVQ 2720(R9), F14
+	FMOVQ 2832(R9), F14
 	WORD $0x4e2acd8e // fmla v14.4s, v12.4s, v10.4s
-	FMOVQ 2720(R9), F12
+	FMOVQ 2832(R9), F12
 	WORD $0x4e2bcdac // fmla v12.4s, v13.4s, v11.4s
-	FMOVQ 2736(R9), F13
+	FMOVQ 2848(R9), F13
 	WORD $0x4e2acdcd // fmla v13.4s, v14.4s, v10.4s
-	FMOVQ 2736(R9), F10
+	FMOVQ 2848(R9), F10
 	WORD $0x4e2bcd8a // fmla v10.4s, v12.4s, v11.4s
 	WORD $0x4ea81d0b // mov v11.16b, v8.16b
 	WORD $0x4e2dcd0b // fmla v11.4s, v8.4s, v13.4s
@@ -7433,53 +7379,53 @@ unrolled:
 	WORD $0x4ea2d5ad // fsub v13.4s, v13.4s, v2.4s
 	WORD $0x6ea3e508 // fcmgt v8.4s, v8.4s, v3.4s
 	WORD $0x6ea3e529 // fcmgt v9.4s, v9.4s, v3.4s
-	FMOVQ 2752(R9), F14
-	WORD $0x4e2acc8e // fmla v14.4s, v4.4s, v10.4s
-	FMOVQ 2752(R9), F15
-	WORD $0x4e2dcc8f // fmla v15.4s, v4.4s, v13.4s
-	FMOVQ 2768(R9), F16
-	WORD $0x4e2acdd0 // fmla v16.4s, v14.4s, v10.4s
-	FMOVQ 2768(R9), F14
-	WORD $0x4e2dcdee // fmla v14.4s, v15.4s, v13.4s
-	FMOVQ 2784(R9), F15
-	WORD $0x4e2ace0f // fmla v15.4s, v16.4s, v10.4s
-	FMOVQ 2784(R9), F16
-	WORD $0x4e2dcdd0 // fmla v16.4s, v14.4s, v13.4s
-	FMOVQ 2800(R9), F14
-	WORD $0x4e2acdee // fmla v14.4s, v15.4s, v10.4s
-	FMOVQ 2800(R9), F15
-	WORD $0x4e2dce0f // fmla v15.4s, v16.4s, v13.4s
-	FMOVQ 2816(R9), F16
-	WORD $0x4e2acdd0 // fmla v16.4s, v14.4s, v10.4s
-	FMOVQ 2816(R9), F14
-	WORD $0x4e2dcdee // fmla v14.4s, v15.4s, v13.4s
-	FMOVQ 2832(R9), F15
-	WORD $0x4e2ace0f // fmla v15.4s, v16.4s, v10.4s
-	FMOVQ 2832(R9), F16
-	WORD $0x4e2dcdd0 // fmla v16.4s, v14.4s, v13.4s
-	FMOVQ 2848(R9), F14
-	WORD $0x4e2acdee // fmla v14.4s, v15.4s, v10.4s
-	FMOVQ 2848(R9), F15
-	WORD $0x4e2dce0f // fmla v15.4s, v16.4s, v13.4s
-	FMOVQ 2864(R9), F16
-	WORD $0x4e2acdd0 // fmla v16.4s, v14.4s, v10.4s
 	FMOVQ 2864(R9), F14
-	WORD $0x4e2dcdee // fmla v14.4s, v15.4s, v13.4s
-	FMOVQ 2880(R9), F15
-	WORD $0x4e2ace0f // fmla v15.4s, v16.4s, v10.4s
+	WORD $0x4e2acc8e // fmla v14.4s, v4.4s, v10.4s
+	FMOVQ 2864(R9), F15
+	WORD $0x4e2dcc8f // fmla v15.4s, v4.4s, v13.4s
 	FMOVQ 2880(R9), F16
-	WORD $0x4e2dcdd0 // fmla v16.4s, v14.4s, v13.4s
-	FMOVQ 2896(R9), F14
-	WORD $0x4e2acdee // fmla v14.4s, v15.4s, v10.4s
-	FMOVQ 2896(R9), F15
-	WORD $0x4e2dce0f // fmla v15.4s, v16.4s, v13.4s
-	FMOVQ 2912(R9), F16
 	WORD $0x4e2acdd0 // fmla v16.4s, v14.4s, v10.4s
-	FMOVQ 2912(R9), F14
+	FMOVQ 2880(R9), F14
 	WORD $0x4e2dcdee // fmla v14.4s, v15.4s, v13.4s
-	FMOVQ 2928(R9), F15
+	FMOVQ 2896(R9), F15
 	WORD $0x4e2ace0f // fmla v15.4s, v16.4s, v10.4s
-	FMOVQ 2928(R9), F10
+	FMOVQ 2896(R9), F16
+	WORD $0x4e2dcdd0 // fmla v16.4s, v14.4s, v13.4s
+	FMOVQ 2912(R9), F14
+	WORD $0x4e2acdee // fmla v14.4s, v15.4s, v10.4s
+	FMOVQ 2912(R9), F15
+	WORD $0x4e2dce0f // fmla v15.4s, v16.4s, v13.4s
+	FMOVQ 2928(R9), F16
+	WORD $0x4e2acdd0 // fmla v16.4s, v14.4s, v10.4s
+	FMOVQ 2928(R9), F14
+	WORD $0x4e2dcdee // fmla v14.4s, v15.4s, v13.4s
+	FMOVQ 2944(R9), F15
+	WORD $0x4e2ace0f // fmla v15.4s, v16.4s, v10.4s
+	FMOVQ 2944(R9), F16
+	WORD $0x4e2dcdd0 // fmla v16.4s, v14.4s, v13.4s
+	FMOVQ 2960(R9), F14
+	WORD $0x4e2acdee // fmla v14.4s, v15.4s, v10.4s
+	FMOVQ 2960(R9), F15
+	WORD $0x4e2dce0f // fmla v15.4s, v16.4s, v13.4s
+	FMOVQ 2976(R9), F16
+	WORD $0x4e2acdd0 // fmla v16.4s, v14.4s, v10.4s
+	FMOVQ 2976(R9), F14
+	WORD $0x4e2dcdee // fmla v14.4s, v15.4s, v13.4s
+	FMOVQ 2992(R9), F15
+	WORD $0x4e2ace0f // fmla v15.4s, v16.4s, v10.4s
+	FMOVQ 2992(R9), F16
+	WORD $0x4e2dcdd0 // fmla v16.4s, v14.4s, v13.4s
+	FMOVQ 3008(R9), F14
+	WORD $0x4e2acdee // fmla v14.4s, v15.4s, v10.4s
+	FMOVQ 3008(R9), F15
+	WORD $0x4e2dce0f // fmla v15.4s, v16.4s, v13.4s
+	FMOVQ 3024(R9), F16
+	WORD $0x4e2acdd0 // fmla v16.4s, v14.4s, v10.4s
+	FMOVQ 3024(R9), F14
+	WORD $0x4e2dcdee // fmla v14.4s, v15.4s, v13.4s
+	FMOVQ 3040(R9), F15
+	WORD $0x4e2ace0f // fmla v15.4s, v16.4s, v10.4s
+	FMOVQ 3040(R9), F10
 	WORD $0x4e2dcdca // fmla v10.4s, v14.4s, v13.4s
 	WORD $0x6ea81deb // bit v11.16b, v15.16b, v8.16b
 	WORD $0x6ea91d4c // bit v12.16b, v10.16b, v9.16b
@@ -7498,46 +7444,46 @@ vector:
 	FMOVQ.P 16(R1), F6
 	WORD $0x4ea0f8c7 // fabs v7.4s, v6.4s
 	WORD $0x6e27dce8 // fmul v8.4s, v7.4s, v7.4s
-	FMOVQ 2656(R9), F9
+	FMOVQ 2768(R9), F9
 	WORD $0x4e28cc09 // fmla v9.4s, v0.4s, v8.4s
-	FMOVQ 2672(R9), F10
+	FMOVQ 2784(R9), F10
 	WORD $0x4e28cd2a // fmla v10.4s, v9.4s, v8.4s
-	FMOVQ 2688(R9), F9
+	FMOVQ 2800(R9), F9
 	WORD $0x4e28cd49 // fmla v9.4s, v10.4s, v8.4s
-	FMOVQ 2704(R9), F10
+	FMOVQ 2816(R9), F10
 	WORD $0x4e28cd2a // fmla v10.4s, v9.4s, v8.4s
-	FMOVQ 2720(R9), F9
+	FMOVQ 2832(R9), F9
 	WORD $0x4e28cd49 // fmla v9.4s, v10.4s, v8.4s
-	FMOVQ 2736(R9), F10
+	FMOVQ 2848(R9), F10
 	WORD $0x4e28cd2a // fmla v10.4s, v9.4s, v8.4s
 	WORD $0x4ea71ce8 // mov v8.16b, v7.16b
 	WORD $0x4e2acce8 // fmla v8.4s, v7.4s, v10.4s
 	WORD $0x4ea1f4e9 // fmin v9.4s, v7.4s, v1.4s
 	WORD $0x4ea2d529 // fsub v9.4s, v9.4s, v2.4s
 	WORD $0x6ea3e4e7 // fcmgt v7.4s, v7.4s, v3.4s
-	FMOVQ 2752(R9), F10
+	FMOVQ 2864(R9), F10
 	WORD $0x4e29cc8a // fmla v10.4s, v4.4s, v9.4s
-	FMOVQ 2768(R9), F11
+	FMOVQ 2880(R9), F11
 	WORD $0x4e29cd4b // fmla v11.4s, v10.4s, v9.4s
-	FMOVQ 2784(R9), F10
+	FMOVQ 2896(R9), F10
 	WORD $0x4e29cd6a // fmla v10.4s, v11.4s, v9.4s
-	FMOVQ 2800(R9), F11
+	FMOVQ 2912(R9), F11
 	WORD $0x4e29cd4b // fmla v11.4s, v10.4s, v9.4s
-	FMOVQ 2816(R9), F10
+	FMOVQ 2928(R9), F10
 	WORD $0x4e29cd6a // fmla v10.4s, v11.4s, v9.4s
-	FMOVQ 2832(R9), F11
+	FMOVQ 2944(R9), F11
 	WORD $0x4e29cd4b // fmla v11.4s, v10.4s, v9.4s
-	FMOVQ 2848(R9), F10
+	FMOVQ 2960(R9), F10
 	WORD $0x4e29cd6a // fmla v10.4s, v11.4s, v9.4s
-	FMOVQ 2864(R9), F11
+	FMOVQ 2976(R9), F11
 	WORD $0x4e29cd4b // fmla v11.4s, v10.4s, v9.4s
-	FMOVQ 2880(R9), F10
+	FMOVQ 2992(R9), F10
 	WORD $0x4e29cd6a // fmla v10.4s, v11.4s, v9.4s
-	FMOVQ 2896(R9), F11
+	FMOVQ 3008(R9), F11
 	WORD $0x4e29cd4b // fmla v11.4s, v10.4s, v9.4s
-	FMOVQ 2912(R9), F10
+	FMOVQ 3024(R9), F10
 	WORD $0x4e29cd6a // fmla v10.4s, v11.4s, v9.4s
-	FMOVQ 2928(R9), F11
+	FMOVQ 3040(R9), F11
 	WORD $0x4e29cd4b // fmla v11.4s, v10.4s, v9.4s
 	WORD $0x6ea71d68 // bit v8.16b, v11.16b, v7.16b
 	WORD $0x6ea51cc8 // bit v8.16b, v6.16b, v5.16b
@@ -7559,46 +7505,46 @@ load1:
 loaded:
 	WORD $0x4ea0f8c7 // fabs v7.4s, v6.4s
 	WORD $0x6e27dce8 // fmul v8.4s, v7.4s, v7.4s
-	FMOVQ 2656(R9), F9
+	FMOVQ 2768(R9), F9
 	WORD $0x4e28cc09 // fmla v9.4s, v0.4s, v8.4s
-	FMOVQ 2672(R9), F10
+	FMOVQ 2784(R9), F10
 	WORD $0x4e28cd2a // fmla v10.4s, v9.4s, v8.4s
-	FMOVQ 2688(R9), F9
+	FMOVQ 2800(R9), F9
 	WORD $0x4e28cd49 // fmla v9.4s, v10.4s, v8.4s
-	FMOVQ 2704(R9), F10
+	FMOVQ 2816(R9), F10
 	WORD $0x4e28cd2a // fmla v10.4s, v9.4s, v8.4s
-	FMOVQ 2720(R9), F9
+	FMOVQ 2832(R9), F9
 	WORD $0x4e28cd49 // fmla v9.4s, v10.4s, v8.4s
-	FMOVQ 2736(R9), F10
+	FMOVQ 2848(R9), F10
 	WORD $0x4e28cd2a // fmla v10.4s, v9.4s, v8.4s
 	WORD $0x4ea71ce8 // mov v8.16b, v7.16b
 	WORD $0x4e2acce8 // fmla v8.4s, v7.4s, v10.4s
 	WORD $0x4ea1f4e9 // fmin v9.4s, v7.4s, v1.4s
 	WORD $0x4ea2d529 // fsub v9.4s, v9.4s, v2.4s
 	WORD $0x6ea3e4e7 // fcmgt v7.4s, v7.4s, v3.4s
-	FMOVQ 2752(R9), F10
+	FMOVQ 2864(R9), F10
 	WORD $0x4e29cc8a // fmla v10.4s, v4.4s, v9.4s
-	FMOVQ 2768(R9), F11
+	FMOVQ 2880(R9), F11
 	WORD $0x4e29cd4b // fmla v11.4s, v10.4s, v9.4s
-	FMOVQ 2784(R9), F10
+	FMOVQ 2896(R9), F10
 	WORD $0x4e29cd6a // fmla v10.4s, v11.4s, v9.4s
-	FMOVQ 2800(R9), F11
+	FMOVQ 2912(R9), F11
 	WORD $0x4e29cd4b // fmla v11.4s, v10.4s, v9.4s
-	FMOVQ 2816(R9), F10
+	FMOVQ 2928(R9), F10
 	WORD $0x4e29cd6a // fmla v10.4s, v11.4s, v9.4s
-	FMOVQ 2832(R9), F11
+	FMOVQ 2944(R9), F11
 	WORD $0x4e29cd4b // fmla v11.4s, v10.4s, v9.4s
-	FMOVQ 2848(R9), F10
+	FMOVQ 2960(R9), F10
 	WORD $0x4e29cd6a // fmla v10.4s, v11.4s, v9.4s
-	FMOVQ 2864(R9), F11
+	FMOVQ 2976(R9), F11
 	WORD $0x4e29cd4b // fmla v11.4s, v10.4s, v9.4s
-	FMOVQ 2880(R9), F10
+	FMOVQ 2992(R9), F10
 	WORD $0x4e29cd6a // fmla v10.4s, v11.4s, v9.4s
-	FMOVQ 2896(R9), F11
+	FMOVQ 3008(R9), F11
 	WORD $0x4e29cd4b // fmla v11.4s, v10.4s, v9.4s
-	FMOVQ 2912(R9), F10
+	FMOVQ 3024(R9), F10
 	WORD $0x4e29cd6a // fmla v10.4s, v11.4s, v9.4s
-	FMOVQ 2928(R9), F11
+	FMOVQ 3040(R9), F11
 	WORD $0x4e29cd4b // fmla v11.4s, v10.4s, v9.4s
 	WORD $0x6ea71d68 // bit v8.16b, v11.16b, v7.16b
 	WORD $0x6ea51cc8 // bit v8.16b, v6.16b, v5.16b
@@ -7621,16 +7567,16 @@ TEXT ·mishNEON(SB), NOSPLIT, $0-24
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 2176(R9), F0
+	FMOVQ 2288(R9), F0
 	FMOVQ 16(R9), F1
-	FMOVQ 2944(R9), F2
-	FMOVQ 2160(R9), F3
-	FMOVQ 2304(R9), F4
-	FMOVQ 384(R9), F5
-	FMOVQ 400(R9), F6
-	FMOVQ 416(R9), F7
-	FMOVQ 432(R9), F8
-	FMOVQ 448(R9), F9
+	FMOVQ 3056(R9), F2
+	FMOVQ 2272(R9), F3
+	FMOVQ 2416(R9), F4
+	FMOVQ 352(R9), F5
+	FMOVQ 512(R9), F6
+	FMOVQ 528(R9), F7
+	FMOVQ 544(R9), F8
+	FMOVQ 560(R9), F9
 	SUBS $8, R8, R8
 	BLT single
 
@@ -7655,21 +7601,21 @@ unrolled:
 	WORD $0x4ea7ce33 // fmls v19.4s, v17.4s, v7.4s
 	WORD $0x6e32de50 // fmul v16.4s, v18.4s, v18.4s
 	WORD $0x6e33de71 // fmul v17.4s, v19.4s, v19.4s
-	FMOVQ 480(R9), F20
+	FMOVQ 592(R9), F20
 	WORD $0x4e32cd14 // fmla v20.4s, v8.4s, v18.4s
-	FMOVQ 480(R9), F21
+	FMOVQ 592(R9), F21
 	WORD $0x4e33cd15 // fmla v21.4s, v8.4s, v19.4s
-	FMOVQ 496(R9), F22
+	FMOVQ 608(R9), F22
 	WORD $0x4e32ce96 // fmla v22.4s, v20.4s, v18.4s
-	FMOVQ 496(R9), F20
+	FMOVQ 608(R9), F20
 	WORD $0x4e33ceb4 // fmla v20.4s, v21.4s, v19.4s
-	FMOVQ 512(R9), F21
+	FMOVQ 624(R9), F21
 	WORD $0x4e32ced5 // fmla v21.4s, v22.4s, v18.4s
-	FMOVQ 512(R9), F22
+	FMOVQ 624(R9), F22
 	WORD $0x4e33ce96 // fmla v22.4s, v20.4s, v19.4s
-	FMOVQ 528(R9), F20
+	FMOVQ 640(R9), F20
 	WORD $0x4e32ceb4 // fmla v20.4s, v21.4s, v18.4s
-	FMOVQ 528(R9), F21
+	FMOVQ 640(R9), F21
 	WORD $0x4e33ced5 // fmla v21.4s, v22.4s, v19.4s
 	WORD $0x4e34ce12 // fmla v18.4s, v16.4s, v20.4s
 	WORD $0x4e35ce33 // fmla v19.4s, v17.4s, v21.4s
@@ -7769,13 +7715,13 @@ vector:
 	WORD $0x4ea6cdae // fmls v14.4s, v13.4s, v6.4s
 	WORD $0x4ea7cdae // fmls v14.4s, v13.4s, v7.4s
 	WORD $0x6e2eddcd // fmul v13.4s, v14.4s, v14.4s
-	FMOVQ 480(R9), F15
+	FMOVQ 592(R9), F15
 	WORD $0x4e2ecd0f // fmla v15.4s, v8.4s, v14.4s
-	FMOVQ 496(R9), F16
+	FMOVQ 608(R9), F16
 	WORD $0x4e2ecdf0 // fmla v16.4s, v15.4s, v14.4s
-	FMOVQ 512(R9), F15
+	FMOVQ 624(R9), F15
 	WORD $0x4e2ece0f // fmla v15.4s, v16.4s, v14.4s
-	FMOVQ 528(R9), F16
+	FMOVQ 640(R9), F16
 	WORD $0x4e2ecdf0 // fmla v16.4s, v15.4s, v14.4s
 	WORD $0x4e30cdae // fmla v14.4s, v13.4s, v16.4s
 	WORD $0x4f37558c // shl v12.4s, v12.4s, #23
@@ -7841,13 +7787,13 @@ loaded:
 	WORD $0x4ea6cdae // fmls v14.4s, v13.4s, v6.4s
 	WORD $0x4ea7cdae // fmls v14.4s, v13.4s, v7.4s
 	WORD $0x6e2eddcd // fmul v13.4s, v14.4s, v14.4s
-	FMOVQ 480(R9), F15
+	FMOVQ 592(R9), F15
 	WORD $0x4e2ecd0f // fmla v15.4s, v8.4s, v14.4s
-	FMOVQ 496(R9), F16
+	FMOVQ 608(R9), F16
 	WORD $0x4e2ecdf0 // fmla v16.4s, v15.4s, v14.4s
-	FMOVQ 512(R9), F15
+	FMOVQ 624(R9), F15
 	WORD $0x4e2ece0f // fmla v15.4s, v16.4s, v14.4s
-	FMOVQ 528(R9), F16
+	FMOVQ 640(R9), F16
 	WORD $0x4e2ecdf0 // fmla v16.4s, v15.4s, v14.4s
 	WORD $0x4e30cdae // fmla v14.4s, v13.4s, v16.4s
 	WORD $0x4f37558c // shl v12.4s, v12.4s, #23
@@ -7907,18 +7853,18 @@ TEXT ·softplusNEON(SB), NOSPLIT, $0-24
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 2176(R9), F0
+	FMOVQ 2288(R9), F0
 	FMOVQ 0(R9), F1
 	FMOVQ 160(R9), F2
-	FMOVQ 2304(R9), F3
-	FMOVQ 384(R9), F4
-	FMOVQ 400(R9), F5
-	FMOVQ 416(R9), F6
-	FMOVQ 432(R9), F7
+	FMOVQ 2416(R9), F3
+	FMOVQ 352(R9), F4
+	FMOVQ 512(R9), F5
+	FMOVQ 528(R9), F6
+	FMOVQ 544(R9), F7
 	FMOVQ 32(R9), F8
-	FMOVQ 2128(R9), F9
-	FMOVQ 1296(R9), F10
-	FMOVQ 2960(R9), F11
+	FMOVQ 2240(R9), F9
+	FMOVQ 1408(R9), F10
+	FMOVQ 3072(R9), F11
 	SUBS $8, R8, R8
 	BLT single
 
@@ -7941,21 +7887,21 @@ unrolled:
 	WORD $0x4ea6ce6f // fmls v15.4s, v19.4s, v6.4s
 	WORD $0x6e2eddd2 // fmul v18.4s, v14.4s, v14.4s
 	WORD $0x6e2fddf3 // fmul v19.4s, v15.4s, v15.4s
-	FMOVQ 480(R9), F20
+	FMOVQ 592(R9), F20
 	WORD $0x4e2eccf4 // fmla v20.4s, v7.4s, v14.4s
-	FMOVQ 480(R9), F21
+	FMOVQ 592(R9), F21
 	WORD $0x4e2fccf5 // fmla v21.4s, v7.4s, v15.4s
-	FMOVQ 496(R9), F22
+	FMOVQ 608(R9), F22
 	WORD $0x4e2ece96 // fmla v22.4s, v20.4s, v14.4s
-	FMOVQ 496(R9), F20
+	FMOVQ 608(R9), F20
 	WORD $0x4e2fceb4 // fmla v20.4s, v21.4s, v15.4s
-	FMOVQ 512(R9), F21
+	FMOVQ 624(R9), F21
 	WORD $0x4e2eced5 // fmla v21.4s, v22.4s, v14.4s
-	FMOVQ 512(R9), F22
+	FMOVQ 624(R9), F22
 	WORD $0x4e2fce96 // fmla v22.4s, v20.4s, v15.4s
-	FMOVQ 528(R9), F20
+	FMOVQ 640(R9), F20
 	WORD $0x4e2eceb4 // fmla v20.4s, v21.4s, v14.4s
-	FMOVQ 528(R9), F21
+	FMOVQ 640(R9), F21
 	WORD $0x4e2fced5 // fmla v21.4s, v22.4s, v15.4s
 	WORD $0x4e34ce4e // fmla v14.4s, v18.4s, v20.4s
 	WORD $0x4e35ce6f // fmla v15.4s, v19.4s, v21.4s
@@ -7991,37 +7937,37 @@ unrolled:
 	WORD $0x4e37cdf3 // fmla v19.4s, v15.4s, v23.4s
 	WORD $0x6e30de0e // fmul v14.4s, v16.4s, v16.4s
 	WORD $0x6e31de2f // fmul v15.4s, v17.4s, v17.4s
-	FMOVQ 2976(R9), F22
+	FMOVQ 3088(R9), F22
 	WORD $0x4e30cd76 // fmla v22.4s, v11.4s, v16.4s
-	FMOVQ 2976(R9), F23
+	FMOVQ 3088(R9), F23
 	WORD $0x4e31cd77 // fmla v23.4s, v11.4s, v17.4s
-	FMOVQ 2992(R9), F24
+	FMOVQ 3104(R9), F24
 	WORD $0x4e30ced8 // fmla v24.4s, v22.4s, v16.4s
-	FMOVQ 2992(R9), F22
+	FMOVQ 3104(R9), F22
 	WORD $0x4e31cef6 // fmla v22.4s, v23.4s, v17.4s
-	FMOVQ 3008(R9), F23
+	FMOVQ 3120(R9), F23
 	WORD $0x4e30cf17 // fmla v23.4s, v24.4s, v16.4s
-	FMOVQ 3008(R9), F24
+	FMOVQ 3120(R9), F24
 	WORD $0x4e31ced8 // fmla v24.4s, v22.4s, v17.4s
-	FMOVQ 3024(R9), F22
+	FMOVQ 3136(R9), F22
 	WORD $0x4e30cef6 // fmla v22.4s, v23.4s, v16.4s
-	FMOVQ 3024(R9), F23
+	FMOVQ 3136(R9), F23
 	WORD $0x4e31cf17 // fmla v23.4s, v24.4s, v17.4s
-	FMOVQ 3040(R9), F24
+	FMOVQ 3152(R9), F24
 	WORD $0x4e30ced8 // fmla v24.4s, v22.4s, v16.4s
-	FMOVQ 3040(R9), F22
+	FMOVQ 3152(R9), F22
 	WORD $0x4e31cef6 // fmla v22.4s, v23.4s, v17.4s
-	FMOVQ 3056(R9), F23
+	FMOVQ 3168(R9), F23
 	WORD $0x4e30cf17 // fmla v23.4s, v24.4s, v16.4s
-	FMOVQ 3056(R9), F24
+	FMOVQ 3168(R9), F24
 	WORD $0x4e31ced8 // fmla v24.4s, v22.4s, v17.4s
-	FMOVQ 3072(R9), F22
+	FMOVQ 3184(R9), F22
 	WORD $0x4e30cef6 // fmla v22.4s, v23.4s, v16.4s
-	FMOVQ 3072(R9), F23
+	FMOVQ 3184(R9), F23
 	WORD $0x4e31cf17 // fmla v23.4s, v24.4s, v17.4s
-	FMOVQ 3088(R9), F24
+	FMOVQ 3200(R9), F24
 	WORD $0x4e30ced8 // fmla v24.4s, v22.4s, v16.4s
-	FMOVQ 3088(R9), F16
+	FMOVQ 3200(R9), F16
 	WORD $0x4e31cef0 // fmla v16.4s, v23.4s, v17.4s
 	WORD $0x4e38cdd2 // fmla v18.4s, v14.4s, v24.4s
 	WORD $0x4e30cdf3 // fmla v19.4s, v15.4s, v16.4s
@@ -8048,13 +7994,13 @@ vector:
 	WORD $0x4ea5cded // fmls v13.4s, v15.4s, v5.4s
 	WORD $0x4ea6cded // fmls v13.4s, v15.4s, v6.4s
 	WORD $0x6e2dddaf // fmul v15.4s, v13.4s, v13.4s
-	FMOVQ 480(R9), F16
+	FMOVQ 592(R9), F16
 	WORD $0x4e2dccf0 // fmla v16.4s, v7.4s, v13.4s
-	FMOVQ 496(R9), F17
+	FMOVQ 608(R9), F17
 	WORD $0x4e2dce11 // fmla v17.4s, v16.4s, v13.4s
-	FMOVQ 512(R9), F16
+	FMOVQ 624(R9), F16
 	WORD $0x4e2dce30 // fmla v16.4s, v17.4s, v13.4s
-	FMOVQ 528(R9), F17
+	FMOVQ 640(R9), F17
 	WORD $0x4e2dce11 // fmla v17.4s, v16.4s, v13.4s
 	WORD $0x4e31cded // fmla v13.4s, v15.4s, v17.4s
 	WORD $0x4f3755ce // shl v14.4s, v14.4s, #23
@@ -8073,21 +8019,21 @@ vector:
 	WORD $0x4e2acdd1 // fmla v17.4s, v14.4s, v10.4s
 	WORD $0x4e31cdaf // fmla v15.4s, v13.4s, v17.4s
 	WORD $0x6e2eddcd // fmul v13.4s, v14.4s, v14.4s
-	FMOVQ 2976(R9), F17
+	FMOVQ 3088(R9), F17
 	WORD $0x4e2ecd71 // fmla v17.4s, v11.4s, v14.4s
-	FMOVQ 2992(R9), F18
+	FMOVQ 3104(R9), F18
 	WORD $0x4e2ece32 // fmla v18.4s, v17.4s, v14.4s
-	FMOVQ 3008(R9), F17
+	FMOVQ 3120(R9), F17
 	WORD $0x4e2ece51 // fmla v17.4s, v18.4s, v14.4s
-	FMOVQ 3024(R9), F18
+	FMOVQ 3136(R9), F18
 	WORD $0x4e2ece32 // fmla v18.4s, v17.4s, v14.4s
-	FMOVQ 3040(R9), F17
+	FMOVQ 3152(R9), F17
 	WORD $0x4e2ece51 // fmla v17.4s, v18.4s, v14.4s
-	FMOVQ 3056(R9), F18
+	FMOVQ 3168(R9), F18
 	WORD $0x4e2ece32 // fmla v18.4s, v17.4s, v14.4s
-	FMOVQ 3072(R9), F17
+	FMOVQ 3184(R9), F17
 	WORD $0x4e2ece51 // fmla v17.4s, v18.4s, v14.4s
-	FMOVQ 3088(R9), F18
+	FMOVQ 3200(R9), F18
 	WORD $0x4e2ece32 // fmla v18.4s, v17.4s, v14.4s
 	WORD $0x4e32cdaf // fmla v15.4s, v13.4s, v18.4s
 	WORD $0x4e30d5ed // fadd v13.4s, v15.4s, v16.4s
@@ -8116,13 +8062,13 @@ loaded:
 	WORD $0x4ea5cded // fmls v13.4s, v15.4s, v5.4s
 	WORD $0x4ea6cded // fmls v13.4s, v15.4s, v6.4s
 	WORD $0x6e2dddaf // fmul v15.4s, v13.4s, v13.4s
-	FMOVQ 480(R9), F16
+	FMOVQ 592(R9), F16
 	WORD $0x4e2dccf0 // fmla v16.4s, v7.4s, v13.4s
-	FMOVQ 496(R9), F17
+	FMOVQ 608(R9), F17
 	WORD $0x4e2dce11 // fmla v17.4s, v16.4s, v13.4s
-	FMOVQ 512(R9), F16
+	FMOVQ 624(R9), F16
 	WORD $0x4e2dce30 // fmla v16.4s, v17.4s, v13.4s
-	FMOVQ 528(R9), F17
+	FMOVQ 640(R9), F17
 	WORD $0x4e2dce11 // fmla v17.4s, v16.4s, v13.4s
 	WORD $0x4e31cded // fmla v13.4s, v15.4s, v17.4s
 	WORD $0x4f3755ce // shl v14.4s, v14.4s, #23
@@ -8141,21 +8087,21 @@ loaded:
 	WORD $0x4e2acdd1 // fmla v17.4s, v14.4s, v10.4s
 	WORD $0x4e31cdaf // fmla v15.4s, v13.4s, v17.4s
 	WORD $0x6e2eddcd // fmul v13.4s, v14.4s, v14.4s
-	FMOVQ 2976(R9), F17
+	FMOVQ 3088(R9), F17
 	WORD $0x4e2ecd71 // fmla v17.4s, v11.4s, v14.4s
-	FMOVQ 2992(R9), F18
+	FMOVQ 3104(R9), F18
 	WORD $0x4e2ece32 // fmla v18.4s, v17.4s, v14.4s
-	FMOVQ 3008(R9), F17
+	FMOVQ 3120(R9), F17
 	WORD $0x4e2ece51 // fmla v17.4s, v18.4s, v14.4s
-	FMOVQ 3024(R9), F18
+	FMOVQ 3136(R9), F18
 	WORD $0x4e2ece32 // fmla v18.4s, v17.4s, v14.4s
-	FMOVQ 3040(R9), F17
+	FMOVQ 3152(R9), F17
 	WORD $0x4e2ece51 // fmla v17.4s, v18.4s, v14.4s
-	FMOVQ 3056(R9), F18
+	FMOVQ 3168(R9), F18
 	WORD $0x4e2ece32 // fmla v18.4s, v17.4s, v14.4s
-	FMOVQ 3072(R9), F17
+	FMOVQ 3184(R9), F17
 	WORD $0x4e2ece51 // fmla v17.4s, v18.4s, v14.4s
-	FMOVQ 3088(R9), F18
+	FMOVQ 3200(R9), F18
 	WORD $0x4e2ece32 // fmla v18.4s, v17.4s, v14.4s
 	WORD $0x4e32cdaf // fmla v15.4s, v13.4s, v18.4s
 	WORD $0x4e30d5ed // fadd v13.4s, v15.4s, v16.4s
@@ -8182,12 +8128,12 @@ TEXT ·eluNEON(SB), NOSPLIT, $0-28
 	FMOVS alpha+24(FP), F0
 	WORD $0x4e040400 // dup v0.4s, v0.s[0]
 	FMOVQ 32(R9), F1
-	FMOVQ 352(R9), F2
+	FMOVQ 480(R9), F2
 	FMOVQ 176(R9), F3
-	FMOVQ 384(R9), F4
-	FMOVQ 400(R9), F5
-	FMOVQ 416(R9), F6
-	FMOVQ 432(R9), F7
+	FMOVQ 352(R9), F4
+	FMOVQ 512(R9), F5
+	FMOVQ 528(R9), F6
+	FMOVQ 544(R9), F7
 	FMOVQ 16(R9), F8
 	SUBS $8, R8, R8
 	BLT single
@@ -8211,21 +8157,21 @@ unrolled:
 	WORD $0x4ea6ce4e // fmls v14.4s, v18.4s, v6.4s
 	WORD $0x6e2dddb1 // fmul v17.4s, v13.4s, v13.4s
 	WORD $0x6e2eddd2 // fmul v18.4s, v14.4s, v14.4s
-	FMOVQ 480(R9), F19
+	FMOVQ 592(R9), F19
 	WORD $0x4e2dccf3 // fmla v19.4s, v7.4s, v13.4s
-	FMOVQ 480(R9), F20
+	FMOVQ 592(R9), F20
 	WORD $0x4e2eccf4 // fmla v20.4s, v7.4s, v14.4s
-	FMOVQ 496(R9), F21
+	FMOVQ 608(R9), F21
 	WORD $0x4e2dce75 // fmla v21.4s, v19.4s, v13.4s
-	FMOVQ 496(R9), F19
+	FMOVQ 608(R9), F19
 	WORD $0x4e2ece93 // fmla v19.4s, v20.4s, v14.4s
-	FMOVQ 512(R9), F20
+	FMOVQ 624(R9), F20
 	WORD $0x4e2dceb4 // fmla v20.4s, v21.4s, v13.4s
-	FMOVQ 512(R9), F21
+	FMOVQ 624(R9), F21
 	WORD $0x4e2ece75 // fmla v21.4s, v19.4s, v14.4s
-	FMOVQ 528(R9), F19
+	FMOVQ 640(R9), F19
 	WORD $0x4e2dce93 // fmla v19.4s, v20.4s, v13.4s
-	FMOVQ 528(R9), F20
+	FMOVQ 640(R9), F20
 	WORD $0x4e2eceb4 // fmla v20.4s, v21.4s, v14.4s
 	WORD $0x4e33ce2d // fmla v13.4s, v17.4s, v19.4s
 	WORD $0x4e34ce4e // fmla v14.4s, v18.4s, v20.4s
@@ -8258,13 +8204,13 @@ vector:
 	WORD $0x4ea5cdab // fmls v11.4s, v13.4s, v5.4s
 	WORD $0x4ea6cdab // fmls v11.4s, v13.4s, v6.4s
 	WORD $0x6e2bdd6d // fmul v13.4s, v11.4s, v11.4s
-	FMOVQ 480(R9), F14
+	FMOVQ 592(R9), F14
 	WORD $0x4e2bccee // fmla v14.4s, v7.4s, v11.4s
-	FMOVQ 496(R9), F15
+	FMOVQ 608(R9), F15
 	WORD $0x4e2bcdcf // fmla v15.4s, v14.4s, v11.4s
-	FMOVQ 512(R9), F14
+	FMOVQ 624(R9), F14
 	WORD $0x4e2bcdee // fmla v14.4s, v15.4s, v11.4s
-	FMOVQ 528(R9), F15
+	FMOVQ 640(R9), F15
 	WORD $0x4e2bcdcf // fmla v15.4s, v14.4s, v11.4s
 	WORD $0x4e2fcdab // fmla v11.4s, v13.4s, v15.4s
 	WORD $0x4f37558c // shl v12.4s, v12.4s, #23
@@ -8296,13 +8242,13 @@ loaded:
 	WORD $0x4ea5cdab // fmls v11.4s, v13.4s, v5.4s
 	WORD $0x4ea6cdab // fmls v11.4s, v13.4s, v6.4s
 	WORD $0x6e2bdd6d // fmul v13.4s, v11.4s, v11.4s
-	FMOVQ 480(R9), F14
+	FMOVQ 592(R9), F14
 	WORD $0x4e2bccee // fmla v14.4s, v7.4s, v11.4s
-	FMOVQ 496(R9), F15
+	FMOVQ 608(R9), F15
 	WORD $0x4e2bcdcf // fmla v15.4s, v14.4s, v11.4s
-	FMOVQ 512(R9), F14
+	FMOVQ 624(R9), F14
 	WORD $0x4e2bcdee // fmla v14.4s, v15.4s, v11.4s
-	FMOVQ 528(R9), F15
+	FMOVQ 640(R9), F15
 	WORD $0x4e2bcdcf // fmla v15.4s, v14.4s, v11.4s
 	WORD $0x4e2fcdab // fmla v11.4s, v13.4s, v15.4s
 	WORD $0x4f37558c // shl v12.4s, v12.4s, #23
@@ -8329,16 +8275,16 @@ TEXT ·seluNEON(SB), NOSPLIT, $0-24
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 352(R9), F0
+	FMOVQ 480(R9), F0
 	FMOVQ 176(R9), F1
-	FMOVQ 384(R9), F2
-	FMOVQ 400(R9), F3
-	FMOVQ 416(R9), F4
-	FMOVQ 432(R9), F5
+	FMOVQ 352(R9), F2
+	FMOVQ 512(R9), F3
+	FMOVQ 528(R9), F4
+	FMOVQ 544(R9), F5
 	FMOVQ 16(R9), F6
-	FMOVQ 3104(R9), F7
+	FMOVQ 3216(R9), F7
 	FMOVQ 32(R9), F8
-	FMOVQ 3120(R9), F9
+	FMOVQ 3232(R9), F9
 	SUBS $8, R8, R8
 	BLT single
 
@@ -8359,21 +8305,21 @@ unrolled:
 	WORD $0x4ea4ce2d // fmls v13.4s, v17.4s, v4.4s
 	WORD $0x6e2cdd90 // fmul v16.4s, v12.4s, v12.4s
 	WORD $0x6e2dddb1 // fmul v17.4s, v13.4s, v13.4s
-	FMOVQ 480(R9), F18
+	FMOVQ 592(R9), F18
 	WORD $0x4e2cccb2 // fmla v18.4s, v5.4s, v12.4s
-	FMOVQ 480(R9), F19
+	FMOVQ 592(R9), F19
 	WORD $0x4e2dccb3 // fmla v19.4s, v5.4s, v13.4s
-	FMOVQ 496(R9), F20
+	FMOVQ 608(R9), F20
 	WORD $0x4e2cce54 // fmla v20.4s, v18.4s, v12.4s
-	FMOVQ 496(R9), F18
+	FMOVQ 608(R9), F18
 	WORD $0x4e2dce72 // fmla v18.4s, v19.4s, v13.4s
-	FMOVQ 512(R9), F19
+	FMOVQ 624(R9), F19
 	WORD $0x4e2cce93 // fmla v19.4s, v20.4s, v12.4s
-	FMOVQ 512(R9), F20
+	FMOVQ 624(R9), F20
 	WORD $0x4e2dce54 // fmla v20.4s, v18.4s, v13.4s
-	FMOVQ 528(R9), F18
+	FMOVQ 640(R9), F18
 	WORD $0x4e2cce72 // fmla v18.4s, v19.4s, v12.4s
-	FMOVQ 528(R9), F19
+	FMOVQ 640(R9), F19
 	WORD $0x4e2dce93 // fmla v19.4s, v20.4s, v13.4s
 	WORD $0x4e32ce0c // fmla v12.4s, v16.4s, v18.4s
 	WORD $0x4e33ce2d // fmla v13.4s, v17.4s, v19.4s
@@ -8409,13 +8355,13 @@ vector:
 	WORD $0x4ea3cdab // fmls v11.4s, v13.4s, v3.4s
 	WORD $0x4ea4cdab // fmls v11.4s, v13.4s, v4.4s
 	WORD $0x6e2bdd6d // fmul v13.4s, v11.4s, v11.4s
-	FMOVQ 480(R9), F14
+	FMOVQ 592(R9), F14
 	WORD $0x4e2bccae // fmla v14.4s, v5.4s, v11.4s
-	FMOVQ 496(R9), F15
+	FMOVQ 608(R9), F15
 	WORD $0x4e2bcdcf // fmla v15.4s, v14.4s, v11.4s
-	FMOVQ 512(R9), F14
+	FMOVQ 624(R9), F14
 	WORD $0x4e2bcdee // fmla v14.4s, v15.4s, v11.4s
-	FMOVQ 528(R9), F15
+	FMOVQ 640(R9), F15
 	WORD $0x4e2bcdcf // fmla v15.4s, v14.4s, v11.4s
 	WORD $0x4e2fcdab // fmla v11.4s, v13.4s, v15.4s
 	WORD $0x4f37558c // shl v12.4s, v12.4s, #23
@@ -8448,13 +8394,13 @@ loaded:
 	WORD $0x4ea3cdab // fmls v11.4s, v13.4s, v3.4s
 	WORD $0x4ea4cdab // fmls v11.4s, v13.4s, v4.4s
 	WORD $0x6e2bdd6d // fmul v13.4s, v11.4s, v11.4s
-	FMOVQ 480(R9), F14
+	FMOVQ 592(R9), F14
 	WORD $0x4e2bccae // fmla v14.4s, v5.4s, v11.4s
-	FMOVQ 496(R9), F15
+	FMOVQ 608(R9), F15
 	WORD $0x4e2bcdcf // fmla v15.4s, v14.4s, v11.4s
-	FMOVQ 512(R9), F14
+	FMOVQ 624(R9), F14
 	WORD $0x4e2bcdee // fmla v14.4s, v15.4s, v11.4s
-	FMOVQ 528(R9), F15
+	FMOVQ 640(R9), F15
 	WORD $0x4e2bcdcf // fmla v15.4s, v14.4s, v11.4s
 	WORD $0x4e2fcdab // fmla v11.4s, v13.4s, v15.4s
 	WORD $0x4f37558c // shl v12.4s, v12.4s, #23
@@ -8485,21 +8431,21 @@ TEXT ·powNEON(SB), NOSPLIT, $0-40
 	MOVD b+16(FP), R2
 	MOVD n+24(FP), R8
 	FMOVQ 16(R9), F0
-	FMOVQ 3136(R9), F1
-	FMOVQ 1808(R9), F2
+	FMOVQ 3248(R9), F1
+	FMOVQ 1920(R9), F2
 	FMOVQ 32(R9), F3
-	FMOVQ 3152(R9), F4
-	FMOVQ 544(R9), F5
-	FMOVQ 560(R9), F6
-	FMOVQ 3168(R9), F7
-	FMOVQ 576(R9), F8
-	FMOVQ 3184(R9), F9
-	FMOVQ 3200(R9), F10
-	FMOVQ 3216(R9), F11
-	FMOVQ 3232(R9), F12
-	FMOVQ 3248(R9), F13
-	FMOVQ 3264(R9), F14
-	FMOVQ 3280(R9), F15
+	FMOVQ 3264(R9), F4
+	FMOVQ 656(R9), F5
+	FMOVQ 672(R9), F6
+	FMOVQ 3280(R9), F7
+	FMOVQ 688(R9), F8
+	FMOVQ 3296(R9), F9
+	FMOVQ 3312(R9), F10
+	FMOVQ 3328(R9), F11
+	FMOVQ 3344(R9), F12
+	FMOVQ 3360(R9), F13
+	FMOVQ 3376(R9), F14
+	FMOVQ 368(R9), F15
 	SUBS $4, R8, R8
 	BLT few
 
@@ -8541,9 +8487,9 @@ vector:
 	WORD $0x6ea0fad8 // fneg v24.4s, v22.4s
 	WORD $0x4e21ce98 // fmla v24.4s, v20.4s, v1.4s
 	WORD $0x6e34de99 // fmul v25.4s, v20.4s, v20.4s
-	FMOVQ 3296(R9), F26
+	FMOVQ 3392(R9), F26
 	WORD $0x4e34cd3a // fmla v26.4s, v9.4s, v20.4s
-	FMOVQ 3312(R9), F27
+	FMOVQ 3408(R9), F27
 	WORD $0x4e34cf5b // fmla v27.4s, v26.4s, v20.4s
 	WORD $0x6e3bdf39 // fmul v25.4s, v25.4s, v27.4s
 	WORD $0x4e21ceb8 // fmla v24.4s, v21.4s, v1.4s
@@ -8580,13 +8526,13 @@ vector:
 	WORD $0x4eb3d610 // fsub v16.4s, v16.4s, v19.4s
 	WORD $0x4e35d610 // fadd v16.4s, v16.4s, v21.4s
 	WORD $0x6e30de13 // fmul v19.4s, v16.4s, v16.4s
-	FMOVQ 3328(R9), F20
+	FMOVQ 3424(R9), F20
 	WORD $0x4e30cdd4 // fmla v20.4s, v14.4s, v16.4s
-	FMOVQ 3344(R9), F21
+	FMOVQ 3440(R9), F21
 	WORD $0x4e30ce95 // fmla v21.4s, v20.4s, v16.4s
-	FMOVQ 3360(R9), F20
+	FMOVQ 3456(R9), F20
 	WORD $0x4e30ceb4 // fmla v20.4s, v21.4s, v16.4s
-	FMOVQ 3376(R9), F21
+	FMOVQ 3472(R9), F21
 	WORD $0x4e30ce95 // fmla v21.4s, v20.4s, v16.4s
 	WORD $0x6e2fde10 // fmul v16.4s, v16.4s, v15.4s
 	WORD $0x4e35ce70 // fmla v16.4s, v19.4s, v21.4s
@@ -8655,9 +8601,9 @@ loaded:
 	WORD $0x6ea0fad8 // fneg v24.4s, v22.4s
 	WORD $0x4e21ce98 // fmla v24.4s, v20.4s, v1.4s
 	WORD $0x6e34de99 // fmul v25.4s, v20.4s, v20.4s
-	FMOVQ 3296(R9), F26
+	FMOVQ 3392(R9), F26
 	WORD $0x4e34cd3a // fmla v26.4s, v9.4s, v20.4s
-	FMOVQ 3312(R9), F27
+	FMOVQ 3408(R9), F27
 	WORD $0x4e34cf5b // fmla v27.4s, v26.4s, v20.4s
 	WORD $0x6e3bdf39 // fmul v25.4s, v25.4s, v27.4s
 	WORD $0x4e21ceb8 // fmla v24.4s, v21.4s, v1.4s
@@ -8694,13 +8640,13 @@ loaded:
 	WORD $0x4eb3d610 // fsub v16.4s, v16.4s, v19.4s
 	WORD $0x4e35d610 // fadd v16.4s, v16.4s, v21.4s
 	WORD $0x6e30de13 // fmul v19.4s, v16.4s, v16.4s
-	FMOVQ 3328(R9), F20
+	FMOVQ 3424(R9), F20
 	WORD $0x4e30cdd4 // fmla v20.4s, v14.4s, v16.4s
-	FMOVQ 3344(R9), F21
+	FMOVQ 3440(R9), F21
 	WORD $0x4e30ce95 // fmla v21.4s, v20.4s, v16.4s
-	FMOVQ 3360(R9), F20
+	FMOVQ 3456(R9), F20
 	WORD $0x4e30ceb4 // fmla v20.4s, v21.4s, v16.4s
-	FMOVQ 3376(R9), F21
+	FMOVQ 3472(R9), F21
 	WORD $0x4e30ce95 // fmla v21.4s, v20.4s, v16.4s
 	WORD $0x6e2fde10 // fmul v16.4s, v16.4s, v15.4s
 	WORD $0x4e35ce70 // fmla v16.4s, v19.4s, v21.4s
@@ -8741,21 +8687,21 @@ TEXT ·powScalarNEON(SB), NOSPLIT, $0-40
 	FMOVS e+24(FP), F0
 	WORD $0x4e040400 // dup v0.4s, v0.s[0]
 	FMOVQ 16(R9), F1
-	FMOVQ 3136(R9), F2
-	FMOVQ 1808(R9), F3
+	FMOVQ 3248(R9), F2
+	FMOVQ 1920(R9), F3
 	FMOVQ 32(R9), F4
-	FMOVQ 3152(R9), F5
-	FMOVQ 544(R9), F6
-	FMOVQ 560(R9), F7
-	FMOVQ 3168(R9), F8
-	FMOVQ 576(R9), F9
-	FMOVQ 3184(R9), F10
-	FMOVQ 3200(R9), F11
-	FMOVQ 3216(R9), F12
-	FMOVQ 3232(R9), F13
-	FMOVQ 3248(R9), F14
-	FMOVQ 3264(R9), F15
-	FMOVQ 3280(R9), F16
+	FMOVQ 3264(R9), F5
+	FMOVQ 656(R9), F6
+	FMOVQ 672(R9), F7
+	FMOVQ 3280(R9), F8
+	FMOVQ 688(R9), F9
+	FMOVQ 3296(R9), F10
+	FMOVQ 3312(R9), F11
+	FMOVQ 3328(R9), F12
+	FMOVQ 3344(R9), F13
+	FMOVQ 3360(R9), F14
+	FMOVQ 3376(R9), F15
+	FMOVQ 368(R9), F16
 	SUBS $4, R8, R8
 	BLT few
 
@@ -8796,9 +8742,9 @@ vector:
 	WORD $0x6ea0fad8 // fneg v24.4s, v22.4s
 	WORD $0x4e22ce98 // fmla v24.4s, v20.4s, v2.4s
 	WORD $0x6e34de99 // fmul v25.4s, v20.4s, v20.4s
-	FMOVQ 3296(R9), F26
+	FMOVQ 3392(R9), F26
 	WORD $0x4e34cd5a // fmla v26.4s, v10.4s, v20.4s
-	FMOVQ 3312(R9), F27
+	FMOVQ 3408(R9), F27
 	WORD $0x4e34cf5b // fmla v27.4s, v26.4s, v20.4s
 	WORD $0x6e3bdf39 // fmul v25.4s, v25.4s, v27.4s
 	WORD $0x4e22ceb8 // fmla v24.4s, v21.4s, v2.4s
@@ -8835,13 +8781,13 @@ vector:
 	WORD $0x4eb4d631 // fsub v17.4s, v17.4s, v20.4s
 	WORD $0x4e35d631 // fadd v17.4s, v17.4s, v21.4s
 	WORD $0x6e31de34 // fmul v20.4s, v17.4s, v17.4s
-	FMOVQ 3328(R9), F21
+	FMOVQ 3424(R9), F21
 	WORD $0x4e31cdf5 // fmla v21.4s, v15.4s, v17.4s
-	FMOVQ 3344(R9), F22
+	FMOVQ 3440(R9), F22
 	WORD $0x4e31ceb6 // fmla v22.4s, v21.4s, v17.4s
-	FMOVQ 3360(R9), F21
+	FMOVQ 3456(R9), F21
 	WORD $0x4e31ced5 // fmla v21.4s, v22.4s, v17.4s
-	FMOVQ 3376(R9), F22
+	FMOVQ 3472(R9), F22
 	WORD $0x4e31ceb6 // fmla v22.4s, v21.4s, v17.4s
 	WORD $0x6e30de31 // fmul v17.4s, v17.4s, v16.4s
 	WORD $0x4e36ce91 // fmla v17.4s, v20.4s, v22.4s
@@ -8906,9 +8852,9 @@ loaded:
 	WORD $0x6ea0fad8 // fneg v24.4s, v22.4s
 	WORD $0x4e22ce98 // fmla v24.4s, v20.4s, v2.4s
 	WORD $0x6e34de99 // fmul v25.4s, v20.4s, v20.4s
-	FMOVQ 3296(R9), F26
+	FMOVQ 3392(R9), F26
 	WORD $0x4e34cd5a // fmla v26.4s, v10.4s, v20.4s
-	FMOVQ 3312(R9), F27
+	FMOVQ 3408(R9), F27
 	WORD $0x4e34cf5b // fmla v27.4s, v26.4s, v20.4s
 	WORD $0x6e3bdf39 // fmul v25.4s, v25.4s, v27.4s
 	WORD $0x4e22ceb8 // fmla v24.4s, v21.4s, v2.4s
@@ -8945,13 +8891,13 @@ loaded:
 	WORD $0x4eb4d631 // fsub v17.4s, v17.4s, v20.4s
 	WORD $0x4e35d631 // fadd v17.4s, v17.4s, v21.4s
 	WORD $0x6e31de34 // fmul v20.4s, v17.4s, v17.4s
-	FMOVQ 3328(R9), F21
+	FMOVQ 3424(R9), F21
 	WORD $0x4e31cdf5 // fmla v21.4s, v15.4s, v17.4s
-	FMOVQ 3344(R9), F22
+	FMOVQ 3440(R9), F22
 	WORD $0x4e31ceb6 // fmla v22.4s, v21.4s, v17.4s
-	FMOVQ 3360(R9), F21
+	FMOVQ 3456(R9), F21
 	WORD $0x4e31ced5 // fmla v21.4s, v22.4s, v17.4s
-	FMOVQ 3376(R9), F22
+	FMOVQ 3472(R9), F22
 	WORD $0x4e31ceb6 // fmla v22.4s, v21.4s, v17.4s
 	WORD $0x6e30de31 // fmul v17.4s, v17.4s, v16.4s
 	WORD $0x4e36ce91 // fmla v17.4s, v20.4s, v22.4s
@@ -8989,11 +8935,11 @@ TEXT ·fastExpNEON(SB), NOSPLIT, $0-24
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 384(R9), F0
-	FMOVQ 3392(R9), F1
-	FMOVQ 3408(R9), F2
+	FMOVQ 352(R9), F0
+	FMOVQ 3488(R9), F1
+	FMOVQ 336(R9), F2
 	FMOVQ 176(R9), F3
-	FMOVQ 3424(R9), F4
+	FMOVQ 3504(R9), F4
 	SUBS $8, R8, R8
 	BLT single
 
@@ -9012,17 +8958,17 @@ unrolled:
 	WORD $0x4ea8d46a // fsub v10.4s, v3.4s, v8.4s
 	WORD $0x4e20cca9 // fmla v9.4s, v5.4s, v0.4s
 	WORD $0x4e20ccca // fmla v10.4s, v6.4s, v0.4s
-	FMOVQ 3440(R9), F5
+	FMOVQ 3520(R9), F5
 	WORD $0x4e29cc85 // fmla v5.4s, v4.4s, v9.4s
-	FMOVQ 3440(R9), F6
+	FMOVQ 3520(R9), F6
 	WORD $0x4e2acc86 // fmla v6.4s, v4.4s, v10.4s
-	FMOVQ 3456(R9), F11
+	FMOVQ 3536(R9), F11
 	WORD $0x4e29ccab // fmla v11.4s, v5.4s, v9.4s
-	FMOVQ 3456(R9), F5
+	FMOVQ 3536(R9), F5
 	WORD $0x4e2accc5 // fmla v5.4s, v6.4s, v10.4s
-	FMOVQ 3472(R9), F6
+	FMOVQ 3552(R9), F6
 	WORD $0x4e29cd66 // fmla v6.4s, v11.4s, v9.4s
-	FMOVQ 3472(R9), F9
+	FMOVQ 3552(R9), F9
 	WORD $0x4e2acca9 // fmla v9.4s, v5.4s, v10.4s
 	WORD $0x4f3754e5 // shl v5.4s, v7.4s, #23
 	WORD $0x4f375507 // shl v7.4s, v8.4s, #23
@@ -9045,11 +8991,11 @@ vector:
 	WORD $0x4e20cca6 // fmla v6.4s, v5.4s, v0.4s
 	WORD $0x4ea6d467 // fsub v7.4s, v3.4s, v6.4s
 	WORD $0x4e20cca7 // fmla v7.4s, v5.4s, v0.4s
-	FMOVQ 3440(R9), F5
+	FMOVQ 3520(R9), F5
 	WORD $0x4e27cc85 // fmla v5.4s, v4.4s, v7.4s
-	FMOVQ 3456(R9), F8
+	FMOVQ 3536(R9), F8
 	WORD $0x4e27cca8 // fmla v8.4s, v5.4s, v7.4s
-	FMOVQ 3472(R9), F5
+	FMOVQ 3552(R9), F5
 	WORD $0x4e27cd05 // fmla v5.4s, v8.4s, v7.4s
 	WORD $0x4f3754c6 // shl v6.4s, v6.4s, #23
 	WORD $0x6e26dca5 // fmul v5.4s, v5.4s, v6.4s
@@ -9075,11 +9021,11 @@ loaded:
 	WORD $0x4e20cca6 // fmla v6.4s, v5.4s, v0.4s
 	WORD $0x4ea6d467 // fsub v7.4s, v3.4s, v6.4s
 	WORD $0x4e20cca7 // fmla v7.4s, v5.4s, v0.4s
-	FMOVQ 3440(R9), F5
+	FMOVQ 3520(R9), F5
 	WORD $0x4e27cc85 // fmla v5.4s, v4.4s, v7.4s
-	FMOVQ 3456(R9), F8
+	FMOVQ 3536(R9), F8
 	WORD $0x4e27cca8 // fmla v8.4s, v5.4s, v7.4s
-	FMOVQ 3472(R9), F5
+	FMOVQ 3552(R9), F5
 	WORD $0x4e27cd05 // fmla v5.4s, v8.4s, v7.4s
 	WORD $0x4f3754c6 // shl v6.4s, v6.4s, #23
 	WORD $0x6e26dca5 // fmul v5.4s, v5.4s, v6.4s
@@ -9102,10 +9048,10 @@ TEXT ·fastTanhNEON(SB), NOSPLIT, $0-24
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 3488(R9), F0
-	FMOVQ 3504(R9), F1
-	FMOVQ 3520(R9), F2
-	FMOVQ 3536(R9), F3
+	FMOVQ 3568(R9), F0
+	FMOVQ 3584(R9), F1
+	FMOVQ 3600(R9), F2
+	FMOVQ 3616(R9), F3
 	SUBS $8, R8, R8
 	BLT single
 
@@ -9118,23 +9064,23 @@ unrolled:
 	WORD $0x4e21f4a5 // fmax v5.4s, v5.4s, v1.4s
 	WORD $0x6e24dc86 // fmul v6.4s, v4.4s, v4.4s
 	WORD $0x6e25dca7 // fmul v7.4s, v5.4s, v5.4s
-	FMOVQ 3552(R9), F8
+	FMOVQ 3632(R9), F8
 	WORD $0x4e26cc48 // fmla v8.4s, v2.4s, v6.4s
-	FMOVQ 3552(R9), F9
+	FMOVQ 3632(R9), F9
 	WORD $0x4e27cc49 // fmla v9.4s, v2.4s, v7.4s
-	FMOVQ 3568(R9), F10
+	FMOVQ 3648(R9), F10
 	WORD $0x4e26cd0a // fmla v10.4s, v8.4s, v6.4s
-	FMOVQ 3568(R9), F8
+	FMOVQ 3648(R9), F8
 	WORD $0x4e27cd28 // fmla v8.4s, v9.4s, v7.4s
 	WORD $0x6e2adc84 // fmul v4.4s, v4.4s, v10.4s
 	WORD $0x6e28dca5 // fmul v5.4s, v5.4s, v8.4s
-	FMOVQ 3584(R9), F8
+	FMOVQ 3664(R9), F8
 	WORD $0x4e26cc68 // fmla v8.4s, v3.4s, v6.4s
-	FMOVQ 3584(R9), F9
+	FMOVQ 3664(R9), F9
 	WORD $0x4e27cc69 // fmla v9.4s, v3.4s, v7.4s
-	FMOVQ 3600(R9), F10
+	FMOVQ 3680(R9), F10
 	WORD $0x4e26cd0a // fmla v10.4s, v8.4s, v6.4s
-	FMOVQ 3600(R9), F8
+	FMOVQ 3680(R9), F8
 	WORD $0x4e27cd28 // fmla v8.4s, v9.4s, v7.4s
 	FMOVQ 16(R9), F9
 	WORD $0x4e26cd49 // fmla v9.4s, v10.4s, v6.4s
@@ -9156,14 +9102,14 @@ vector:
 	WORD $0x4ea0f484 // fmin v4.4s, v4.4s, v0.4s
 	WORD $0x4e21f484 // fmax v4.4s, v4.4s, v1.4s
 	WORD $0x6e24dc85 // fmul v5.4s, v4.4s, v4.4s
-	FMOVQ 3552(R9), F6
+	FMOVQ 3632(R9), F6
 	WORD $0x4e25cc46 // fmla v6.4s, v2.4s, v5.4s
-	FMOVQ 3568(R9), F7
+	FMOVQ 3648(R9), F7
 	WORD $0x4e25ccc7 // fmla v7.4s, v6.4s, v5.4s
 	WORD $0x6e27dc84 // fmul v4.4s, v4.4s, v7.4s
-	FMOVQ 3584(R9), F6
+	FMOVQ 3664(R9), F6
 	WORD $0x4e25cc66 // fmla v6.4s, v3.4s, v5.4s
-	FMOVQ 3600(R9), F7
+	FMOVQ 3680(R9), F7
 	WORD $0x4e25ccc7 // fmla v7.4s, v6.4s, v5.4s
 	FMOVQ 16(R9), F6
 	WORD $0x4e25cce6 // fmla v6.4s, v7.4s, v5.4s
@@ -9187,14 +9133,14 @@ loaded:
 	WORD $0x4ea0f484 // fmin v4.4s, v4.4s, v0.4s
 	WORD $0x4e21f484 // fmax v4.4s, v4.4s, v1.4s
 	WORD $0x6e24dc85 // fmul v5.4s, v4.4s, v4.4s
-	FMOVQ 3552(R9), F6
+	FMOVQ 3632(R9), F6
 	WORD $0x4e25cc46 // fmla v6.4s, v2.4s, v5.4s
-	FMOVQ 3568(R9), F7
+	FMOVQ 3648(R9), F7
 	WORD $0x4e25ccc7 // fmla v7.4s, v6.4s, v5.4s
 	WORD $0x6e27dc84 // fmul v4.4s, v4.4s, v7.4s
-	FMOVQ 3584(R9), F6
+	FMOVQ 3664(R9), F6
 	WORD $0x4e25cc66 // fmla v6.4s, v3.4s, v5.4s
-	FMOVQ 3600(R9), F7
+	FMOVQ 3680(R9), F7
 	WORD $0x4e25ccc7 // fmla v7.4s, v6.4s, v5.4s
 	FMOVQ 16(R9), F6
 	WORD $0x4e25cce6 // fmla v6.4s, v7.4s, v5.4s
@@ -9218,12 +9164,12 @@ TEXT ·fastSigmoidNEON(SB), NOSPLIT, $0-24
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 384(R9), F0
+	FMOVQ 352(R9), F0
 	FMOVQ 16(R9), F1
-	FMOVQ 3392(R9), F2
-	FMOVQ 3408(R9), F3
+	FMOVQ 3488(R9), F2
+	FMOVQ 336(R9), F3
 	FMOVQ 176(R9), F4
-	FMOVQ 3424(R9), F5
+	FMOVQ 3504(R9), F5
 	SUBS $8, R8, R8
 	BLT single
 
@@ -9244,17 +9190,17 @@ unrolled:
 	WORD $0x4ea9d48b // fsub v11.4s, v4.4s, v9.4s
 	WORD $0x4e20ccca // fmla v10.4s, v6.4s, v0.4s
 	WORD $0x4e20cceb // fmla v11.4s, v7.4s, v0.4s
-	FMOVQ 3440(R9), F6
+	FMOVQ 3520(R9), F6
 	WORD $0x4e2acca6 // fmla v6.4s, v5.4s, v10.4s
-	FMOVQ 3440(R9), F7
+	FMOVQ 3520(R9), F7
 	WORD $0x4e2bcca7 // fmla v7.4s, v5.4s, v11.4s
-	FMOVQ 3456(R9), F12
+	FMOVQ 3536(R9), F12
 	WORD $0x4e2acccc // fmla v12.4s, v6.4s, v10.4s
-	FMOVQ 3456(R9), F6
+	FMOVQ 3536(R9), F6
 	WORD $0x4e2bcce6 // fmla v6.4s, v7.4s, v11.4s
-	FMOVQ 3472(R9), F7
+	FMOVQ 3552(R9), F7
 	WORD $0x4e2acd87 // fmla v7.4s, v12.4s, v10.4s
-	FMOVQ 3472(R9), F10
+	FMOVQ 3552(R9), F10
 	WORD $0x4e2bccca // fmla v10.4s, v6.4s, v11.4s
 	WORD $0x4f375506 // shl v6.4s, v8.4s, #23
 	WORD $0x4f375528 // shl v8.4s, v9.4s, #23
@@ -9282,11 +9228,11 @@ vector:
 	WORD $0x4e20ccc7 // fmla v7.4s, v6.4s, v0.4s
 	WORD $0x4ea7d488 // fsub v8.4s, v4.4s, v7.4s
 	WORD $0x4e20ccc8 // fmla v8.4s, v6.4s, v0.4s
-	FMOVQ 3440(R9), F6
+	FMOVQ 3520(R9), F6
 	WORD $0x4e28cca6 // fmla v6.4s, v5.4s, v8.4s
-	FMOVQ 3456(R9), F9
+	FMOVQ 3536(R9), F9
 	WORD $0x4e28ccc9 // fmla v9.4s, v6.4s, v8.4s
-	FMOVQ 3472(R9), F6
+	FMOVQ 3552(R9), F6
 	WORD $0x4e28cd26 // fmla v6.4s, v9.4s, v8.4s
 	WORD $0x4f3754e7 // shl v7.4s, v7.4s, #23
 	WORD $0x6e27dcc6 // fmul v6.4s, v6.4s, v7.4s
@@ -9315,11 +9261,11 @@ loaded:
 	WORD $0x4e20ccc7 // fmla v7.4s, v6.4s, v0.4s
 	WORD $0x4ea7d488 // fsub v8.4s, v4.4s, v7.4s
 	WORD $0x4e20ccc8 // fmla v8.4s, v6.4s, v0.4s
-	FMOVQ 3440(R9), F6
+	FMOVQ 3520(R9), F6
 	WORD $0x4e28cca6 // fmla v6.4s, v5.4s, v8.4s
-	FMOVQ 3456(R9), F9
+	FMOVQ 3536(R9), F9
 	WORD $0x4e28ccc9 // fmla v9.4s, v6.4s, v8.4s
-	FMOVQ 3472(R9), F6
+	FMOVQ 3552(R9), F6
 	WORD $0x4e28cd26 // fmla v6.4s, v9.4s, v8.4s
 	WORD $0x4f3754e7 // shl v7.4s, v7.4s, #23
 	WORD $0x6e27dcc6 // fmul v6.4s, v6.4s, v7.4s
@@ -9344,13 +9290,13 @@ TEXT ·fastGELUNEON(SB), NOSPLIT, $0-24
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 384(R9), F0
-	FMOVQ 2208(R9), F1
-	FMOVQ 3616(R9), F2
-	FMOVQ 3392(R9), F3
-	FMOVQ 3408(R9), F4
+	FMOVQ 352(R9), F0
+	FMOVQ 2320(R9), F1
+	FMOVQ 3696(R9), F2
+	FMOVQ 3488(R9), F3
+	FMOVQ 336(R9), F4
 	FMOVQ 176(R9), F5
-	FMOVQ 3424(R9), F6
+	FMOVQ 3504(R9), F6
 	FMOVQ 16(R9), F7
 	SUBS $8, R8, R8
 	BLT single
@@ -9362,9 +9308,9 @@ unrolled:
 	WORD $0x4e21f529 // fmax v9.4s, v9.4s, v1.4s
 	WORD $0x6e28dd0a // fmul v10.4s, v8.4s, v8.4s
 	WORD $0x6e29dd2b // fmul v11.4s, v9.4s, v9.4s
-	FMOVQ 3632(R9), F12
+	FMOVQ 3712(R9), F12
 	WORD $0x4e22cd4c // fmla v12.4s, v10.4s, v2.4s
-	FMOVQ 3632(R9), F10
+	FMOVQ 3712(R9), F10
 	WORD $0x4e22cd6a // fmla v10.4s, v11.4s, v2.4s
 	WORD $0x6e2cdd0b // fmul v11.4s, v8.4s, v12.4s
 	WORD $0x6e2add2a // fmul v10.4s, v9.4s, v10.4s
@@ -9380,17 +9326,17 @@ unrolled:
 	WORD $0x4eadd4af // fsub v15.4s, v5.4s, v13.4s
 	WORD $0x4e20cd6e // fmla v14.4s, v11.4s, v0.4s
 	WORD $0x4e20cd4f // fmla v15.4s, v10.4s, v0.4s
-	FMOVQ 3440(R9), F10
+	FMOVQ 3520(R9), F10
 	WORD $0x4e2eccca // fmla v10.4s, v6.4s, v14.4s
-	FMOVQ 3440(R9), F11
+	FMOVQ 3520(R9), F11
 	WORD $0x4e2fcccb // fmla v11.4s, v6.4s, v15.4s
-	FMOVQ 3456(R9), F16
+	FMOVQ 3536(R9), F16
 	WORD $0x4e2ecd50 // fmla v16.4s, v10.4s, v14.4s
-	FMOVQ 3456(R9), F10
+	FMOVQ 3536(R9), F10
 	WORD $0x4e2fcd6a // fmla v10.4s, v11.4s, v15.4s
-	FMOVQ 3472(R9), F11
+	FMOVQ 3552(R9), F11
 	WORD $0x4e2ece0b // fmla v11.4s, v16.4s, v14.4s
-	FMOVQ 3472(R9), F14
+	FMOVQ 3552(R9), F14
 	WORD $0x4e2fcd4e // fmla v14.4s, v10.4s, v15.4s
 	WORD $0x4f37558a // shl v10.4s, v12.4s, #23
 	WORD $0x4f3755ac // shl v12.4s, v13.4s, #23
@@ -9413,7 +9359,7 @@ vector:
 	FMOVQ.P 16(R1), F8
 	WORD $0x4e21f508 // fmax v8.4s, v8.4s, v1.4s
 	WORD $0x6e28dd09 // fmul v9.4s, v8.4s, v8.4s
-	FMOVQ 3632(R9), F10
+	FMOVQ 3712(R9), F10
 	WORD $0x4e22cd2a // fmla v10.4s, v9.4s, v2.4s
 	WORD $0x6e2add09 // fmul v9.4s, v8.4s, v10.4s
 	WORD $0x4ea3f529 // fmin v9.4s, v9.4s, v3.4s
@@ -9422,11 +9368,11 @@ vector:
 	WORD $0x4e20cd2a // fmla v10.4s, v9.4s, v0.4s
 	WORD $0x4eaad4ab // fsub v11.4s, v5.4s, v10.4s
 	WORD $0x4e20cd2b // fmla v11.4s, v9.4s, v0.4s
-	FMOVQ 3440(R9), F9
+	FMOVQ 3520(R9), F9
 	WORD $0x4e2bccc9 // fmla v9.4s, v6.4s, v11.4s
-	FMOVQ 3456(R9), F12
+	FMOVQ 3536(R9), F12
 	WORD $0x4e2bcd2c // fmla v12.4s, v9.4s, v11.4s
-	FMOVQ 3472(R9), F9
+	FMOVQ 3552(R9), F9
 	WORD $0x4e2bcd89 // fmla v9.4s, v12.4s, v11.4s
 	WORD $0x4f37554a // shl v10.4s, v10.4s, #23
 	WORD $0x6e2add29 // fmul v9.4s, v9.4s, v10.4s
@@ -9450,7 +9396,7 @@ load1:
 loaded:
 	WORD $0x4e21f508 // fmax v8.4s, v8.4s, v1.4s
 	WORD $0x6e28dd09 // fmul v9.4s, v8.4s, v8.4s
-	FMOVQ 3632(R9), F10
+	FMOVQ 3712(R9), F10
 	WORD $0x4e22cd2a // fmla v10.4s, v9.4s, v2.4s
 	WORD $0x6e2add09 // fmul v9.4s, v8.4s, v10.4s
 	WORD $0x4ea3f529 // fmin v9.4s, v9.4s, v3.4s
@@ -9459,11 +9405,11 @@ loaded:
 	WORD $0x4e20cd2a // fmla v10.4s, v9.4s, v0.4s
 	WORD $0x4eaad4ab // fsub v11.4s, v5.4s, v10.4s
 	WORD $0x4e20cd2b // fmla v11.4s, v9.4s, v0.4s
-	FMOVQ 3440(R9), F9
+	FMOVQ 3520(R9), F9
 	WORD $0x4e2bccc9 // fmla v9.4s, v6.4s, v11.4s
-	FMOVQ 3456(R9), F12
+	FMOVQ 3536(R9), F12
 	WORD $0x4e2bcd2c // fmla v12.4s, v9.4s, v11.4s
-	FMOVQ 3472(R9), F9
+	FMOVQ 3552(R9), F9
 	WORD $0x4e2bcd89 // fmla v9.4s, v12.4s, v11.4s
 	WORD $0x4f37554a // shl v10.4s, v10.4s, #23
 	WORD $0x6e2add29 // fmul v9.4s, v9.4s, v10.4s
@@ -10001,7 +9947,7 @@ TEXT ·maxNEON(SB), NOSPLIT, $0-20
 	MOVD $constants<>(SB), R9
 	MOVD x+0(FP), R1
 	MOVD n+8(FP), R8
-	FMOVQ 608(R9), F0
+	FMOVQ 720(R9), F0
 	WORD $0x4ea01c01 // mov v1.16b, v0.16b
 	WORD $0x4ea01c02 // mov v2.16b, v0.16b
 	WORD $0x4ea01c03 // mov v3.16b, v0.16b
@@ -10075,7 +10021,7 @@ TEXT ·minNEON(SB), NOSPLIT, $0-20
 	MOVD $constants<>(SB), R9
 	MOVD x+0(FP), R1
 	MOVD n+8(FP), R8
-	FMOVQ 544(R9), F0
+	FMOVQ 656(R9), F0
 	WORD $0x4ea01c01 // mov v1.16b, v0.16b
 	WORD $0x4ea01c02 // mov v2.16b, v0.16b
 	WORD $0x4ea01c03 // mov v3.16b, v0.16b

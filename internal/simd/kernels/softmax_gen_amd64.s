@@ -26,103 +26,95 @@ DATA softmaxTableAVX2<>+80(SB)/4, $0x4b40007f
 DATA softmaxTableAVX2<>+84(SB)/4, $0x4b40007f
 DATA softmaxTableAVX2<>+88(SB)/4, $0x4b40007f
 DATA softmaxTableAVX2<>+92(SB)/4, $0x4b40007f
-DATA softmaxTableAVX2<>+96(SB)/4, $0x3f317200
-DATA softmaxTableAVX2<>+100(SB)/4, $0x3f317200
-DATA softmaxTableAVX2<>+104(SB)/4, $0x3f317200
-DATA softmaxTableAVX2<>+108(SB)/4, $0x3f317200
-DATA softmaxTableAVX2<>+112(SB)/4, $0x3f317200
-DATA softmaxTableAVX2<>+116(SB)/4, $0x3f317200
-DATA softmaxTableAVX2<>+120(SB)/4, $0x3f317200
-DATA softmaxTableAVX2<>+124(SB)/4, $0x3f317200
-DATA softmaxTableAVX2<>+128(SB)/4, $0x35bfbe8e
-DATA softmaxTableAVX2<>+132(SB)/4, $0x35bfbe8e
-DATA softmaxTableAVX2<>+136(SB)/4, $0x35bfbe8e
-DATA softmaxTableAVX2<>+140(SB)/4, $0x35bfbe8e
-DATA softmaxTableAVX2<>+144(SB)/4, $0x35bfbe8e
-DATA softmaxTableAVX2<>+148(SB)/4, $0x35bfbe8e
-DATA softmaxTableAVX2<>+152(SB)/4, $0x35bfbe8e
-DATA softmaxTableAVX2<>+156(SB)/4, $0x35bfbe8e
-DATA softmaxTableAVX2<>+160(SB)/4, $0xff800000
-DATA softmaxTableAVX2<>+164(SB)/4, $0xff800000
-DATA softmaxTableAVX2<>+168(SB)/4, $0xff800000
-DATA softmaxTableAVX2<>+172(SB)/4, $0xff800000
-DATA softmaxTableAVX2<>+176(SB)/4, $0xff800000
-DATA softmaxTableAVX2<>+180(SB)/4, $0xff800000
-DATA softmaxTableAVX2<>+184(SB)/4, $0xff800000
-DATA softmaxTableAVX2<>+188(SB)/4, $0xff800000
-DATA softmaxTableAVX2<>+192(SB)/4, $0x80000000
-DATA softmaxTableAVX2<>+196(SB)/4, $0x80000000
-DATA softmaxTableAVX2<>+200(SB)/4, $0x80000000
-DATA softmaxTableAVX2<>+204(SB)/4, $0x80000000
-DATA softmaxTableAVX2<>+208(SB)/4, $0x80000000
-DATA softmaxTableAVX2<>+212(SB)/4, $0x80000000
-DATA softmaxTableAVX2<>+216(SB)/4, $0x80000000
-DATA softmaxTableAVX2<>+220(SB)/4, $0x80000000
-DATA softmaxTableAVX2<>+224(SB)/4, $0x3f800000
-DATA softmaxTableAVX2<>+228(SB)/4, $0x3f800000
-DATA softmaxTableAVX2<>+232(SB)/4, $0x3f800000
-DATA softmaxTableAVX2<>+236(SB)/4, $0x3f800000
-DATA softmaxTableAVX2<>+240(SB)/4, $0x3f800000
-DATA softmaxTableAVX2<>+244(SB)/4, $0x3f800000
-DATA softmaxTableAVX2<>+248(SB)/4, $0x3f800000
-DATA softmaxTableAVX2<>+252(SB)/4, $0x3f800000
-DATA softmaxTableAVX2<>+256(SB)/4, $0x3f7ffffb
-DATA softmaxTableAVX2<>+260(SB)/4, $0x3f7ffffb
-DATA softmaxTableAVX2<>+264(SB)/4, $0x3f7ffffb
-DATA softmaxTableAVX2<>+268(SB)/4, $0x3f7ffffb
-DATA softmaxTableAVX2<>+272(SB)/4, $0x3f7ffffb
-DATA softmaxTableAVX2<>+276(SB)/4, $0x3f7ffffb
-DATA softmaxTableAVX2<>+280(SB)/4, $0x3f7ffffb
-DATA softmaxTableAVX2<>+284(SB)/4, $0x3f7ffffb
-DATA softmaxTableAVX2<>+288(SB)/4, $0x3efffee2
-DATA softmaxTableAVX2<>+292(SB)/4, $0x3efffee2
-DATA softmaxTableAVX2<>+296(SB)/4, $0x3efffee2
-DATA softmaxTableAVX2<>+300(SB)/4, $0x3efffee2
-DATA softmaxTableAVX2<>+304(SB)/4, $0x3efffee2
-DATA softmaxTableAVX2<>+308(SB)/4, $0x3efffee2
-DATA softmaxTableAVX2<>+312(SB)/4, $0x3efffee2
-DATA softmaxTableAVX2<>+316(SB)/4, $0x3efffee2
-DATA softmaxTableAVX2<>+320(SB)/4, $0x3e2aad37
-DATA softmaxTableAVX2<>+324(SB)/4, $0x3e2aad37
-DATA softmaxTableAVX2<>+328(SB)/4, $0x3e2aad37
-DATA softmaxTableAVX2<>+332(SB)/4, $0x3e2aad37
-DATA softmaxTableAVX2<>+336(SB)/4, $0x3e2aad37
-DATA softmaxTableAVX2<>+340(SB)/4, $0x3e2aad37
-DATA softmaxTableAVX2<>+344(SB)/4, $0x3e2aad37
-DATA softmaxTableAVX2<>+348(SB)/4, $0x3e2aad37
-DATA softmaxTableAVX2<>+352(SB)/4, $0x3d2b9d68
-DATA softmaxTableAVX2<>+356(SB)/4, $0x3d2b9d68
-DATA softmaxTableAVX2<>+360(SB)/4, $0x3d2b9d68
-DATA softmaxTableAVX2<>+364(SB)/4, $0x3d2b9d68
-DATA softmaxTableAVX2<>+368(SB)/4, $0x3d2b9d68
-DATA softmaxTableAVX2<>+372(SB)/4, $0x3d2b9d68
-DATA softmaxTableAVX2<>+376(SB)/4, $0x3d2b9d68
-DATA softmaxTableAVX2<>+380(SB)/4, $0x3d2b9d68
-DATA softmaxTableAVX2<>+384(SB)/4, $0x3c07d3ec
-DATA softmaxTableAVX2<>+388(SB)/4, $0x3c07d3ec
-DATA softmaxTableAVX2<>+392(SB)/4, $0x3c07d3ec
-DATA softmaxTableAVX2<>+396(SB)/4, $0x3c07d3ec
-DATA softmaxTableAVX2<>+400(SB)/4, $0x3c07d3ec
-DATA softmaxTableAVX2<>+404(SB)/4, $0x3c07d3ec
-DATA softmaxTableAVX2<>+408(SB)/4, $0x3c07d3ec
-DATA softmaxTableAVX2<>+412(SB)/4, $0x3c07d3ec
-DATA softmaxTableAVX2<>+416(SB)/4, $0xffffffff
-DATA softmaxTableAVX2<>+420(SB)/4, $0xffffffff
-DATA softmaxTableAVX2<>+424(SB)/4, $0xffffffff
-DATA softmaxTableAVX2<>+428(SB)/4, $0xffffffff
-DATA softmaxTableAVX2<>+432(SB)/4, $0xffffffff
-DATA softmaxTableAVX2<>+436(SB)/4, $0xffffffff
-DATA softmaxTableAVX2<>+440(SB)/4, $0xffffffff
-DATA softmaxTableAVX2<>+444(SB)/4, $0xffffffff
-DATA softmaxTableAVX2<>+448(SB)/4, $0x00000000
-DATA softmaxTableAVX2<>+452(SB)/4, $0x00000000
-DATA softmaxTableAVX2<>+456(SB)/4, $0x00000000
-DATA softmaxTableAVX2<>+460(SB)/4, $0x00000000
-DATA softmaxTableAVX2<>+464(SB)/4, $0x00000000
-DATA softmaxTableAVX2<>+468(SB)/4, $0x00000000
-DATA softmaxTableAVX2<>+472(SB)/4, $0x00000000
-DATA softmaxTableAVX2<>+476(SB)/4, $0x00000000
-GLOBL softmaxTableAVX2<>(SB), RODATA|NOPTR, $480
+DATA softmaxTableAVX2<>+96(SB)/4, $0x3f317218
+DATA softmaxTableAVX2<>+100(SB)/4, $0x3f317218
+DATA softmaxTableAVX2<>+104(SB)/4, $0x3f317218
+DATA softmaxTableAVX2<>+108(SB)/4, $0x3f317218
+DATA softmaxTableAVX2<>+112(SB)/4, $0x3f317218
+DATA softmaxTableAVX2<>+116(SB)/4, $0x3f317218
+DATA softmaxTableAVX2<>+120(SB)/4, $0x3f317218
+DATA softmaxTableAVX2<>+124(SB)/4, $0x3f317218
+DATA softmaxTableAVX2<>+128(SB)/4, $0xff800000
+DATA softmaxTableAVX2<>+132(SB)/4, $0xff800000
+DATA softmaxTableAVX2<>+136(SB)/4, $0xff800000
+DATA softmaxTableAVX2<>+140(SB)/4, $0xff800000
+DATA softmaxTableAVX2<>+144(SB)/4, $0xff800000
+DATA softmaxTableAVX2<>+148(SB)/4, $0xff800000
+DATA softmaxTableAVX2<>+152(SB)/4, $0xff800000
+DATA softmaxTableAVX2<>+156(SB)/4, $0xff800000
+DATA softmaxTableAVX2<>+160(SB)/4, $0x80000000
+DATA softmaxTableAVX2<>+164(SB)/4, $0x80000000
+DATA softmaxTableAVX2<>+168(SB)/4, $0x80000000
+DATA softmaxTableAVX2<>+172(SB)/4, $0x80000000
+DATA softmaxTableAVX2<>+176(SB)/4, $0x80000000
+DATA softmaxTableAVX2<>+180(SB)/4, $0x80000000
+DATA softmaxTableAVX2<>+184(SB)/4, $0x80000000
+DATA softmaxTableAVX2<>+188(SB)/4, $0x80000000
+DATA softmaxTableAVX2<>+192(SB)/4, $0x3f800000
+DATA softmaxTableAVX2<>+196(SB)/4, $0x3f800000
+DATA softmaxTableAVX2<>+200(SB)/4, $0x3f800000
+DATA softmaxTableAVX2<>+204(SB)/4, $0x3f800000
+DATA softmaxTableAVX2<>+208(SB)/4, $0x3f800000
+DATA softmaxTableAVX2<>+212(SB)/4, $0x3f800000
+DATA softmaxTableAVX2<>+216(SB)/4, $0x3f800000
+DATA softmaxTableAVX2<>+220(SB)/4, $0x3f800000
+DATA softmaxTableAVX2<>+224(SB)/4, $0x3f7ffffb
+DATA softmaxTableAVX2<>+228(SB)/4, $0x3f7ffffb
+DATA softmaxTableAVX2<>+232(SB)/4, $0x3f7ffffb
+DATA softmaxTableAVX2<>+236(SB)/4, $0x3f7ffffb
+DATA softmaxTableAVX2<>+240(SB)/4, $0x3f7ffffb
+DATA softmaxTableAVX2<>+244(SB)/4, $0x3f7ffffb
+DATA softmaxTableAVX2<>+248(SB)/4, $0x3f7ffffb
+DATA softmaxTableAVX2<>+252(SB)/4, $0x3f7ffffb
+DATA softmaxTableAVX2<>+256(SB)/4, $0x3efffee2
+DATA softmaxTableAVX2<>+260(SB)/4, $0x3efffee2
+DATA softmaxTableAVX2<>+264(SB)/4, $0x3efffee2
+DATA softmaxTableAVX2<>+268(SB)/4, $0x3efffee2
+DATA softmaxTableAVX2<>+272(SB)/4, $0x3efffee2
+DATA softmaxTableAVX2<>+276(SB)/4, $0x3efffee2
+DATA softmaxTableAVX2<>+280(SB)/4, $0x3efffee2
+DATA softmaxTableAVX2<>+284(SB)/4, $0x3efffee2
+DATA softmaxTableAVX2<>+288(SB)/4, $0x3e2aad37
+DATA softmaxTableAVX2<>+292(SB)/4, $0x3e2aad37
+DATA softmaxTableAVX2<>+296(SB)/4, $0x3e2aad37
+DATA softmaxTableAVX2<>+300(SB)/4, $0x3e2aad37
+DATA softmaxTableAVX2<>+304(SB)/4, $0x3e2aad37
+DATA softmaxTableAVX2<>+308(SB)/4, $0x3e2aad37
+DATA softmaxTableAVX2<>+312(SB)/4, $0x3e2aad37
+DATA softmaxTableAVX2<>+316(SB)/4, $0x3e2aad37
+DATA softmaxTableAVX2<>+320(SB)/4, $0x3d2b9d68
+DATA softmaxTableAVX2<>+324(SB)/4, $0x3d2b9d68
+DATA softmaxTableAVX2<>+328(SB)/4, $0x3d2b9d68
+DATA softmaxTableAVX2<>+332(SB)/4, $0x3d2b9d68
+DATA softmaxTableAVX2<>+336(SB)/4, $0x3d2b9d68
+DATA softmaxTableAVX2<>+340(SB)/4, $0x3d2b9d68
+DATA softmaxTableAVX2<>+344(SB)/4, $0x3d2b9d68
+DATA softmaxTableAVX2<>+348(SB)/4, $0x3d2b9d68
+DATA softmaxTableAVX2<>+352(SB)/4, $0x3c07d3ec
+DATA softmaxTableAVX2<>+356(SB)/4, $0x3c07d3ec
+DATA softmaxTableAVX2<>+360(SB)/4, $0x3c07d3ec
+DATA softmaxTableAVX2<>+364(SB)/4, $0x3c07d3ec
+DATA softmaxTableAVX2<>+368(SB)/4, $0x3c07d3ec
+DATA softmaxTableAVX2<>+372(SB)/4, $0x3c07d3ec
+DATA softmaxTableAVX2<>+376(SB)/4, $0x3c07d3ec
+DATA softmaxTableAVX2<>+380(SB)/4, $0x3c07d3ec
+DATA softmaxTableAVX2<>+384(SB)/4, $0xffffffff
+DATA softmaxTableAVX2<>+388(SB)/4, $0xffffffff
+DATA softmaxTableAVX2<>+392(SB)/4, $0xffffffff
+DATA softmaxTableAVX2<>+396(SB)/4, $0xffffffff
+DATA softmaxTableAVX2<>+400(SB)/4, $0xffffffff
+DATA softmaxTableAVX2<>+404(SB)/4, $0xffffffff
+DATA softmaxTableAVX2<>+408(SB)/4, $0xffffffff
+DATA softmaxTableAVX2<>+412(SB)/4, $0xffffffff
+DATA softmaxTableAVX2<>+416(SB)/4, $0x00000000
+DATA softmaxTableAVX2<>+420(SB)/4, $0x00000000
+DATA softmaxTableAVX2<>+424(SB)/4, $0x00000000
+DATA softmaxTableAVX2<>+428(SB)/4, $0x00000000
+DATA softmaxTableAVX2<>+432(SB)/4, $0x00000000
+DATA softmaxTableAVX2<>+436(SB)/4, $0x00000000
+DATA softmaxTableAVX2<>+440(SB)/4, $0x00000000
+DATA softmaxTableAVX2<>+444(SB)/4, $0x00000000
+GLOBL softmaxTableAVX2<>(SB), RODATA|NOPTR, $448
 
 // func softmaxRowsAVX2(y *float32, x *float32, rows int, n int)
 // Requires: AVX, AVX2, FMA3
@@ -144,22 +136,21 @@ TEXT ·softmaxRowsAVX2(SB), NOSPLIT, $0-32
 	VMOVUPS softmaxTableAVX2<>+32(SB), Y1
 	VMOVUPS softmaxTableAVX2<>+64(SB), Y2
 	VMOVUPS softmaxTableAVX2<>+96(SB), Y3
-	VMOVUPS softmaxTableAVX2<>+128(SB), Y4
 
 row:
-	VMOVUPS softmaxTableAVX2<>+160(SB), Y5
-	VMOVUPS softmaxTableAVX2<>+160(SB), Y6
-	VMOVUPS softmaxTableAVX2<>+160(SB), Y7
-	VMOVUPS softmaxTableAVX2<>+160(SB), Y8
+	VMOVUPS softmaxTableAVX2<>+128(SB), Y4
+	VMOVUPS softmaxTableAVX2<>+128(SB), Y5
+	VMOVUPS softmaxTableAVX2<>+128(SB), Y6
+	VMOVUPS softmaxTableAVX2<>+128(SB), Y7
 	XORQ    SI, SI
 	CMPQ    SI, R10
 	JGE     maxManyDone
 
 maxMany:
-	VMAXPS (CX)(SI*1), Y5, Y5
-	VMAXPS 32(CX)(SI*1), Y6, Y6
-	VMAXPS 64(CX)(SI*1), Y7, Y7
-	VMAXPS 96(CX)(SI*1), Y8, Y8
+	VMAXPS (CX)(SI*1), Y4, Y4
+	VMAXPS 32(CX)(SI*1), Y5, Y5
+	VMAXPS 64(CX)(SI*1), Y6, Y6
+	VMAXPS 96(CX)(SI*1), Y7, Y7
 	ADDQ   $0x00000080, SI
 	CMPQ   SI, R10
 	JL     maxMany
@@ -169,8 +160,8 @@ maxManyDone:
 	JGE  maxPairDone
 
 maxPair:
-	VMAXPS (CX)(SI*1), Y5, Y5
-	VMAXPS 32(CX)(SI*1), Y6, Y6
+	VMAXPS (CX)(SI*1), Y4, Y4
+	VMAXPS 32(CX)(SI*1), Y5, Y5
 	ADDQ   $0x00000040, SI
 	CMPQ   SI, R9
 	JL     maxPair
@@ -180,7 +171,7 @@ maxPairDone:
 	JGE  maxOneDone
 
 maxOne:
-	VMAXPS (CX)(SI*1), Y5, Y5
+	VMAXPS (CX)(SI*1), Y4, Y4
 	ADDQ   $0x00000020, SI
 	CMPQ   SI, R8
 	JL     maxOne
@@ -188,67 +179,65 @@ maxOne:
 maxOneDone:
 	TESTQ      DI, DI
 	JZ         maxWhole
-	LEAQ       softmaxTableAVX2<>+448(SB), SI
+	LEAQ       softmaxTableAVX2<>+416(SB), SI
 	SUBQ       DI, SI
-	VMOVUPS    (SI), Y10
-	VMASKMOVPS (CX)(R8*1), Y10, Y9
-	VMOVUPS    softmaxTableAVX2<>+160(SB), Y11
-	VBLENDVPS  Y10, Y9, Y11, Y9
-	VMAXPS     Y9, Y8, Y8
+	VMOVUPS    (SI), Y9
+	VMASKMOVPS (CX)(R8*1), Y9, Y8
+	VMOVUPS    softmaxTableAVX2<>+128(SB), Y10
+	VBLENDVPS  Y9, Y8, Y10, Y8
+	VMAXPS     Y8, Y7, Y7
 
 maxWhole:
-	VMAXPS       Y6, Y5, Y5
-	VMAXPS       Y8, Y7, Y7
-	VMAXPS       Y7, Y5, Y5
-	VEXTRACTF128 $0x01, Y5, X6
-	VMAXPS       X5, X6, X6
-	VPERMILPS    $0x4e, X6, X5
-	VMAXPS       X5, X6, X6
-	VPERMILPS    $0xb1, X6, X5
-	VMAXPS       X5, X6, X6
-	VXORPS       softmaxTableAVX2<>+192(SB), X6, X6
-	VBROADCASTSS X6, Y5
+	VMAXPS       Y5, Y4, Y4
+	VMAXPS       Y7, Y6, Y6
+	VMAXPS       Y6, Y4, Y4
+	VEXTRACTF128 $0x01, Y4, X5
+	VMAXPS       X4, X5, X5
+	VPERMILPS    $0x4e, X5, X4
+	VMAXPS       X4, X5, X5
+	VPERMILPS    $0xb1, X5, X4
+	VMAXPS       X4, X5, X5
+	VXORPS       softmaxTableAVX2<>+160(SB), X5, X5
+	VBROADCASTSS X5, Y4
+	VXORPS       Y5, Y5, Y5
 	VXORPS       Y6, Y6, Y6
-	VXORPS       Y7, Y7, Y7
 	XORQ         SI, SI
 	CMPQ         SI, R9
 	JGE          expManyDone
 
 expMany:
-	VADDPS       (CX)(SI*1), Y5, Y8
-	VADDPS       32(CX)(SI*1), Y5, Y9
+	VADDPS       (CX)(SI*1), Y4, Y7
+	VADDPS       32(CX)(SI*1), Y4, Y8
+	VMAXPS       Y7, Y0, Y7
+	VMOVAPS      Y2, Y9
+	VFMADD231PS  Y1, Y7, Y9
+	VSUBPS       Y2, Y9, Y10
+	VFNMADD231PS Y3, Y10, Y7
 	VMAXPS       Y8, Y0, Y8
-	VMOVAPS      Y2, Y10
-	VFMADD231PS  Y1, Y8, Y10
-	VSUBPS       Y2, Y10, Y11
-	VFNMADD231PS Y3, Y11, Y8
-	VFNMADD231PS Y4, Y11, Y8
-	VMAXPS       Y9, Y0, Y9
-	VMOVAPS      Y2, Y12
-	VFMADD231PS  Y1, Y9, Y12
-	VSUBPS       Y2, Y12, Y11
-	VFNMADD231PS Y3, Y11, Y9
-	VFNMADD231PS Y4, Y11, Y9
-	VMOVAPS      softmaxTableAVX2<>+384(SB), Y11
-	VMOVAPS      softmaxTableAVX2<>+384(SB), Y13
-	VFMADD213PS  softmaxTableAVX2<>+352(SB), Y8, Y11
-	VFMADD213PS  softmaxTableAVX2<>+352(SB), Y9, Y13
-	VFMADD213PS  softmaxTableAVX2<>+320(SB), Y8, Y11
-	VFMADD213PS  softmaxTableAVX2<>+320(SB), Y9, Y13
-	VFMADD213PS  softmaxTableAVX2<>+288(SB), Y8, Y11
-	VFMADD213PS  softmaxTableAVX2<>+288(SB), Y9, Y13
-	VFMADD213PS  softmaxTableAVX2<>+256(SB), Y8, Y11
-	VFMADD213PS  softmaxTableAVX2<>+256(SB), Y9, Y13
-	VFMADD213PS  softmaxTableAVX2<>+224(SB), Y8, Y11
-	VFMADD213PS  softmaxTableAVX2<>+224(SB), Y9, Y13
-	VPSLLD       $0x17, Y10, Y10
-	VMULPS       Y10, Y11, Y11
-	VPSLLD       $0x17, Y12, Y12
-	VMULPS       Y12, Y13, Y13
-	VMOVUPS      Y11, (AX)(SI*1)
-	VADDPS       Y11, Y6, Y6
-	VMOVUPS      Y13, 32(AX)(SI*1)
-	VADDPS       Y13, Y7, Y7
+	VMOVAPS      Y2, Y11
+	VFMADD231PS  Y1, Y8, Y11
+	VSUBPS       Y2, Y11, Y10
+	VFNMADD231PS Y3, Y10, Y8
+	VMOVAPS      softmaxTableAVX2<>+352(SB), Y10
+	VMOVAPS      softmaxTableAVX2<>+352(SB), Y12
+	VFMADD213PS  softmaxTableAVX2<>+320(SB), Y7, Y10
+	VFMADD213PS  softmaxTableAVX2<>+320(SB), Y8, Y12
+	VFMADD213PS  softmaxTableAVX2<>+288(SB), Y7, Y10
+	VFMADD213PS  softmaxTableAVX2<>+288(SB), Y8, Y12
+	VFMADD213PS  softmaxTableAVX2<>+256(SB), Y7, Y10
+	VFMADD213PS  softmaxTableAVX2<>+256(SB), Y8, Y12
+	VFMADD213PS  softmaxTableAVX2<>+224(SB), Y7, Y10
+	VFMADD213PS  softmaxTableAVX2<>+224(SB), Y8, Y12
+	VFMADD213PS  softmaxTableAVX2<>+192(SB), Y7, Y10
+	VFMADD213PS  softmaxTableAVX2<>+192(SB), Y8, Y12
+	VPSLLD       $0x17, Y9, Y9
+	VMULPS       Y9, Y10, Y10
+	VPSLLD       $0x17, Y11, Y11
+	VMULPS       Y11, Y12, Y12
+	VMOVUPS      Y10, (AX)(SI*1)
+	VADDPS       Y10, Y5, Y5
+	VMOVUPS      Y12, 32(AX)(SI*1)
+	VADDPS       Y12, Y6, Y6
 	ADDQ         $0x00000040, SI
 	CMPQ         SI, R9
 	JL           expMany
@@ -258,23 +247,22 @@ expManyDone:
 	JGE  expOneDone
 
 expOne:
-	VADDPS       (CX)(SI*1), Y5, Y8
-	VMAXPS       Y8, Y0, Y8
-	VMOVAPS      Y2, Y9
-	VFMADD231PS  Y1, Y8, Y9
-	VSUBPS       Y2, Y9, Y10
-	VFNMADD231PS Y3, Y10, Y8
-	VFNMADD231PS Y4, Y10, Y8
-	VMOVAPS      softmaxTableAVX2<>+384(SB), Y10
-	VFMADD213PS  softmaxTableAVX2<>+352(SB), Y8, Y10
-	VFMADD213PS  softmaxTableAVX2<>+320(SB), Y8, Y10
-	VFMADD213PS  softmaxTableAVX2<>+288(SB), Y8, Y10
-	VFMADD213PS  softmaxTableAVX2<>+256(SB), Y8, Y10
-	VFMADD213PS  softmaxTableAVX2<>+224(SB), Y8, Y10
-	VPSLLD       $0x17, Y9, Y9
-	VMULPS       Y9, Y10, Y10
-	VMOVUPS      Y10, (AX)(SI*1)
-	VADDPS       Y10, Y6, Y6
+	VADDPS       (CX)(SI*1), Y4, Y7
+	VMAXPS       Y7, Y0, Y7
+	VMOVAPS      Y2, Y8
+	VFMADD231PS  Y1, Y7, Y8
+	VSUBPS       Y2, Y8, Y9
+	VFNMADD231PS Y3, Y9, Y7
+	VMOVAPS      softmaxTableAVX2<>+352(SB), Y9
+	VFMADD213PS  softmaxTableAVX2<>+320(SB), Y7, Y9
+	VFMADD213PS  softmaxTableAVX2<>+288(SB), Y7, Y9
+	VFMADD213PS  softmaxTableAVX2<>+256(SB), Y7, Y9
+	VFMADD213PS  softmaxTableAVX2<>+224(SB), Y7, Y9
+	VFMADD213PS  softmaxTableAVX2<>+192(SB), Y7, Y9
+	VPSLLD       $0x17, Y8, Y8
+	VMULPS       Y8, Y9, Y9
+	VMOVUPS      Y9, (AX)(SI*1)
+	VADDPS       Y9, Y5, Y5
 	ADDQ         $0x00000020, SI
 	CMPQ         SI, R8
 	JL           expOne
@@ -282,57 +270,56 @@ expOne:
 expOneDone:
 	TESTQ        DI, DI
 	JZ           expWhole
-	LEAQ         softmaxTableAVX2<>+448(SB), SI
+	LEAQ         softmaxTableAVX2<>+416(SB), SI
 	SUBQ         DI, SI
-	VMOVUPS      (SI), Y9
-	VMASKMOVPS   (CX)(R8*1), Y9, Y8
-	VMOVUPS      softmaxTableAVX2<>+160(SB), Y10
-	VBLENDVPS    Y9, Y8, Y10, Y8
-	VADDPS       Y8, Y5, Y8
-	VMAXPS       Y8, Y0, Y8
-	VMOVAPS      Y2, Y5
-	VFMADD231PS  Y1, Y8, Y5
-	VSUBPS       Y2, Y5, Y9
-	VFNMADD231PS Y3, Y9, Y8
-	VFNMADD231PS Y4, Y9, Y8
-	VMOVAPS      softmaxTableAVX2<>+384(SB), Y9
-	VFMADD213PS  softmaxTableAVX2<>+352(SB), Y8, Y9
-	VFMADD213PS  softmaxTableAVX2<>+320(SB), Y8, Y9
-	VFMADD213PS  softmaxTableAVX2<>+288(SB), Y8, Y9
-	VFMADD213PS  softmaxTableAVX2<>+256(SB), Y8, Y9
-	VFMADD213PS  softmaxTableAVX2<>+224(SB), Y8, Y9
-	VPSLLD       $0x17, Y5, Y5
-	VMULPS       Y5, Y9, Y9
-	LEAQ         softmaxTableAVX2<>+448(SB), SI
+	VMOVUPS      (SI), Y8
+	VMASKMOVPS   (CX)(R8*1), Y8, Y7
+	VMOVUPS      softmaxTableAVX2<>+128(SB), Y9
+	VBLENDVPS    Y8, Y7, Y9, Y7
+	VADDPS       Y7, Y4, Y7
+	VMAXPS       Y7, Y0, Y7
+	VMOVAPS      Y2, Y4
+	VFMADD231PS  Y1, Y7, Y4
+	VSUBPS       Y2, Y4, Y8
+	VFNMADD231PS Y3, Y8, Y7
+	VMOVAPS      softmaxTableAVX2<>+352(SB), Y8
+	VFMADD213PS  softmaxTableAVX2<>+320(SB), Y7, Y8
+	VFMADD213PS  softmaxTableAVX2<>+288(SB), Y7, Y8
+	VFMADD213PS  softmaxTableAVX2<>+256(SB), Y7, Y8
+	VFMADD213PS  softmaxTableAVX2<>+224(SB), Y7, Y8
+	VFMADD213PS  softmaxTableAVX2<>+192(SB), Y7, Y8
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y4, Y8, Y8
+	LEAQ         softmaxTableAVX2<>+416(SB), SI
 	SUBQ         DI, SI
-	VMOVUPS      (SI), Y5
-	VMASKMOVPS   Y9, Y5, (AX)(R8*1)
-	VADDPS       Y9, Y7, Y7
+	VMOVUPS      (SI), Y4
+	VMASKMOVPS   Y8, Y4, (AX)(R8*1)
+	VADDPS       Y8, Y6, Y6
 
 expWhole:
-	VADDPS       Y7, Y6, Y6
-	VEXTRACTF128 $0x01, Y6, X5
-	VADDPS       X6, X5, X5
-	VPERMILPS    $0x4e, X5, X6
-	VADDPS       X6, X5, X5
-	VPERMILPS    $0xb1, X5, X6
-	VADDPS       X6, X5, X5
-	VMOVSS       softmaxTableAVX2<>+224(SB), X6
-	VDIVSS       X5, X6, X5
-	VBROADCASTSS X5, Y5
+	VADDPS       Y6, Y5, Y5
+	VEXTRACTF128 $0x01, Y5, X4
+	VADDPS       X5, X4, X4
+	VPERMILPS    $0x4e, X4, X5
+	VADDPS       X5, X4, X4
+	VPERMILPS    $0xb1, X4, X5
+	VADDPS       X5, X4, X4
+	VMOVSS       softmaxTableAVX2<>+192(SB), X5
+	VDIVSS       X4, X5, X4
+	VBROADCASTSS X4, Y4
 	XORQ         SI, SI
 	CMPQ         SI, R10
 	JGE          scaleManyDone
 
 scaleMany:
-	VMULPS  (AX)(SI*1), Y5, Y6
-	VMULPS  32(AX)(SI*1), Y5, Y7
-	VMULPS  64(AX)(SI*1), Y5, Y8
-	VMULPS  96(AX)(SI*1), Y5, Y9
-	VMOVUPS Y6, (AX)(SI*1)
-	VMOVUPS Y7, 32(AX)(SI*1)
-	VMOVUPS Y8, 64(AX)(SI*1)
-	VMOVUPS Y9, 96(AX)(SI*1)
+	VMULPS  (AX)(SI*1), Y4, Y5
+	VMULPS  32(AX)(SI*1), Y4, Y6
+	VMULPS  64(AX)(SI*1), Y4, Y7
+	VMULPS  96(AX)(SI*1), Y4, Y8
+	VMOVUPS Y5, (AX)(SI*1)
+	VMOVUPS Y6, 32(AX)(SI*1)
+	VMOVUPS Y7, 64(AX)(SI*1)
+	VMOVUPS Y8, 96(AX)(SI*1)
 	ADDQ    $0x00000080, SI
 	CMPQ    SI, R10
 	JL      scaleMany
@@ -342,10 +329,10 @@ scaleManyDone:
 	JGE  scalePairDone
 
 scalePair:
-	VMULPS  (AX)(SI*1), Y5, Y6
-	VMULPS  32(AX)(SI*1), Y5, Y7
-	VMOVUPS Y6, (AX)(SI*1)
-	VMOVUPS Y7, 32(AX)(SI*1)
+	VMULPS  (AX)(SI*1), Y4, Y5
+	VMULPS  32(AX)(SI*1), Y4, Y6
+	VMOVUPS Y5, (AX)(SI*1)
+	VMOVUPS Y6, 32(AX)(SI*1)
 	ADDQ    $0x00000040, SI
 	CMPQ    SI, R9
 	JL      scalePair
@@ -355,8 +342,8 @@ scalePairDone:
 	JGE  scaleOneDone
 
 scaleOne:
-	VMULPS  (AX)(SI*1), Y5, Y6
-	VMOVUPS Y6, (AX)(SI*1)
+	VMULPS  (AX)(SI*1), Y4, Y5
+	VMOVUPS Y5, (AX)(SI*1)
 	ADDQ    $0x00000020, SI
 	CMPQ    SI, R8
 	JL      scaleOne
@@ -364,12 +351,12 @@ scaleOne:
 scaleOneDone:
 	TESTQ      DI, DI
 	JZ         scaleWhole
-	LEAQ       softmaxTableAVX2<>+448(SB), SI
+	LEAQ       softmaxTableAVX2<>+416(SB), SI
 	SUBQ       DI, SI
-	VMOVUPS    (SI), Y7
-	VMASKMOVPS (AX)(R8*1), Y7, Y6
-	VMULPS     Y6, Y5, Y6
-	VMASKMOVPS Y6, Y7, (AX)(R8*1)
+	VMOVUPS    (SI), Y6
+	VMASKMOVPS (AX)(R8*1), Y6, Y5
+	VMULPS     Y5, Y4, Y5
+	VMASKMOVPS Y5, Y6, (AX)(R8*1)
 
 scaleWhole:
 	ADDQ BX, CX
@@ -427,167 +414,151 @@ DATA softmaxTableAVX512<>+176(SB)/4, $0x4b40007f
 DATA softmaxTableAVX512<>+180(SB)/4, $0x4b40007f
 DATA softmaxTableAVX512<>+184(SB)/4, $0x4b40007f
 DATA softmaxTableAVX512<>+188(SB)/4, $0x4b40007f
-DATA softmaxTableAVX512<>+192(SB)/4, $0x3f317200
-DATA softmaxTableAVX512<>+196(SB)/4, $0x3f317200
-DATA softmaxTableAVX512<>+200(SB)/4, $0x3f317200
-DATA softmaxTableAVX512<>+204(SB)/4, $0x3f317200
-DATA softmaxTableAVX512<>+208(SB)/4, $0x3f317200
-DATA softmaxTableAVX512<>+212(SB)/4, $0x3f317200
-DATA softmaxTableAVX512<>+216(SB)/4, $0x3f317200
-DATA softmaxTableAVX512<>+220(SB)/4, $0x3f317200
-DATA softmaxTableAVX512<>+224(SB)/4, $0x3f317200
-DATA softmaxTableAVX512<>+228(SB)/4, $0x3f317200
-DATA softmaxTableAVX512<>+232(SB)/4, $0x3f317200
-DATA softmaxTableAVX512<>+236(SB)/4, $0x3f317200
-DATA softmaxTableAVX512<>+240(SB)/4, $0x3f317200
-DATA softmaxTableAVX512<>+244(SB)/4, $0x3f317200
-DATA softmaxTableAVX512<>+248(SB)/4, $0x3f317200
-DATA softmaxTableAVX512<>+252(SB)/4, $0x3f317200
-DATA softmaxTableAVX512<>+256(SB)/4, $0x35bfbe8e
-DATA softmaxTableAVX512<>+260(SB)/4, $0x35bfbe8e
-DATA softmaxTableAVX512<>+264(SB)/4, $0x35bfbe8e
-DATA softmaxTableAVX512<>+268(SB)/4, $0x35bfbe8e
-DATA softmaxTableAVX512<>+272(SB)/4, $0x35bfbe8e
-DATA softmaxTableAVX512<>+276(SB)/4, $0x35bfbe8e
-DATA softmaxTableAVX512<>+280(SB)/4, $0x35bfbe8e
-DATA softmaxTableAVX512<>+284(SB)/4, $0x35bfbe8e
-DATA softmaxTableAVX512<>+288(SB)/4, $0x35bfbe8e
-DATA softmaxTableAVX512<>+292(SB)/4, $0x35bfbe8e
-DATA softmaxTableAVX512<>+296(SB)/4, $0x35bfbe8e
-DATA softmaxTableAVX512<>+300(SB)/4, $0x35bfbe8e
-DATA softmaxTableAVX512<>+304(SB)/4, $0x35bfbe8e
-DATA softmaxTableAVX512<>+308(SB)/4, $0x35bfbe8e
-DATA softmaxTableAVX512<>+312(SB)/4, $0x35bfbe8e
-DATA softmaxTableAVX512<>+316(SB)/4, $0x35bfbe8e
-DATA softmaxTableAVX512<>+320(SB)/4, $0xff800000
-DATA softmaxTableAVX512<>+324(SB)/4, $0xff800000
-DATA softmaxTableAVX512<>+328(SB)/4, $0xff800000
-DATA softmaxTableAVX512<>+332(SB)/4, $0xff800000
-DATA softmaxTableAVX512<>+336(SB)/4, $0xff800000
-DATA softmaxTableAVX512<>+340(SB)/4, $0xff800000
-DATA softmaxTableAVX512<>+344(SB)/4, $0xff800000
-DATA softmaxTableAVX512<>+348(SB)/4, $0xff800000
-DATA softmaxTableAVX512<>+352(SB)/4, $0xff800000
-DATA softmaxTableAVX512<>+356(SB)/4, $0xff800000
-DATA softmaxTableAVX512<>+360(SB)/4, $0xff800000
-DATA softmaxTableAVX512<>+364(SB)/4, $0xff800000
-DATA softmaxTableAVX512<>+368(SB)/4, $0xff800000
-DATA softmaxTableAVX512<>+372(SB)/4, $0xff800000
-DATA softmaxTableAVX512<>+376(SB)/4, $0xff800000
-DATA softmaxTableAVX512<>+380(SB)/4, $0xff800000
-DATA softmaxTableAVX512<>+384(SB)/4, $0x80000000
-DATA softmaxTableAVX512<>+388(SB)/4, $0x80000000
-DATA softmaxTableAVX512<>+392(SB)/4, $0x80000000
-DATA softmaxTableAVX512<>+396(SB)/4, $0x80000000
-DATA softmaxTableAVX512<>+400(SB)/4, $0x80000000
-DATA softmaxTableAVX512<>+404(SB)/4, $0x80000000
-DATA softmaxTableAVX512<>+408(SB)/4, $0x80000000
-DATA softmaxTableAVX512<>+412(SB)/4, $0x80000000
-DATA softmaxTableAVX512<>+416(SB)/4, $0x80000000
-DATA softmaxTableAVX512<>+420(SB)/4, $0x80000000
-DATA softmaxTableAVX512<>+424(SB)/4, $0x80000000
-DATA softmaxTableAVX512<>+428(SB)/4, $0x80000000
-DATA softmaxTableAVX512<>+432(SB)/4, $0x80000000
-DATA softmaxTableAVX512<>+436(SB)/4, $0x80000000
-DATA softmaxTableAVX512<>+440(SB)/4, $0x80000000
-DATA softmaxTableAVX512<>+444(SB)/4, $0x80000000
-DATA softmaxTableAVX512<>+448(SB)/4, $0x3f800000
-DATA softmaxTableAVX512<>+452(SB)/4, $0x3f800000
-DATA softmaxTableAVX512<>+456(SB)/4, $0x3f800000
-DATA softmaxTableAVX512<>+460(SB)/4, $0x3f800000
-DATA softmaxTableAVX512<>+464(SB)/4, $0x3f800000
-DATA softmaxTableAVX512<>+468(SB)/4, $0x3f800000
-DATA softmaxTableAVX512<>+472(SB)/4, $0x3f800000
-DATA softmaxTableAVX512<>+476(SB)/4, $0x3f800000
-DATA softmaxTableAVX512<>+480(SB)/4, $0x3f800000
-DATA softmaxTableAVX512<>+484(SB)/4, $0x3f800000
-DATA softmaxTableAVX512<>+488(SB)/4, $0x3f800000
-DATA softmaxTableAVX512<>+492(SB)/4, $0x3f800000
-DATA softmaxTableAVX512<>+496(SB)/4, $0x3f800000
-DATA softmaxTableAVX512<>+500(SB)/4, $0x3f800000
-DATA softmaxTableAVX512<>+504(SB)/4, $0x3f800000
-DATA softmaxTableAVX512<>+508(SB)/4, $0x3f800000
-DATA softmaxTableAVX512<>+512(SB)/4, $0x3f7ffffb
-DATA softmaxTableAVX512<>+516(SB)/4, $0x3f7ffffb
-DATA softmaxTableAVX512<>+520(SB)/4, $0x3f7ffffb
-DATA softmaxTableAVX512<>+524(SB)/4, $0x3f7ffffb
-DATA softmaxTableAVX512<>+528(SB)/4, $0x3f7ffffb
-DATA softmaxTableAVX512<>+532(SB)/4, $0x3f7ffffb
-DATA softmaxTableAVX512<>+536(SB)/4, $0x3f7ffffb
-DATA softmaxTableAVX512<>+540(SB)/4, $0x3f7ffffb
-DATA softmaxTableAVX512<>+544(SB)/4, $0x3f7ffffb
-DATA softmaxTableAVX512<>+548(SB)/4, $0x3f7ffffb
-DATA softmaxTableAVX512<>+552(SB)/4, $0x3f7ffffb
-DATA softmaxTableAVX512<>+556(SB)/4, $0x3f7ffffb
-DATA softmaxTableAVX512<>+560(SB)/4, $0x3f7ffffb
-DATA softmaxTableAVX512<>+564(SB)/4, $0x3f7ffffb
-DATA softmaxTableAVX512<>+568(SB)/4, $0x3f7ffffb
-DATA softmaxTableAVX512<>+572(SB)/4, $0x3f7ffffb
-DATA softmaxTableAVX512<>+576(SB)/4, $0x3efffee2
-DATA softmaxTableAVX512<>+580(SB)/4, $0x3efffee2
-DATA softmaxTableAVX512<>+584(SB)/4, $0x3efffee2
-DATA softmaxTableAVX512<>+588(SB)/4, $0x3efffee2
-DATA softmaxTableAVX512<>+592(SB)/4, $0x3efffee2
-DATA softmaxTableAVX512<>+596(SB)/4, $0x3efffee2
-DATA softmaxTableAVX512<>+600(SB)/4, $0x3efffee2
-DATA softmaxTableAVX512<>+604(SB)/4, $0x3efffee2
-DATA softmaxTableAVX512<>+608(SB)/4, $0x3efffee2
-DATA softmaxTableAVX512<>+612(SB)/4, $0x3efffee2
-DATA softmaxTableAVX512<>+616(SB)/4, $0x3efffee2
-DATA softmaxTableAVX512<>+620(SB)/4, $0x3efffee2
-DATA softmaxTableAVX512<>+624(SB)/4, $0x3efffee2
-DATA softmaxTableAVX512<>+628(SB)/4, $0x3efffee2
-DATA softmaxTableAVX512<>+632(SB)/4, $0x3efffee2
-DATA softmaxTableAVX512<>+636(SB)/4, $0x3efffee2
-DATA softmaxTableAVX512<>+640(SB)/4, $0x3e2aad37
-DATA softmaxTableAVX512<>+644(SB)/4, $0x3e2aad37
-DATA softmaxTableAVX512<>+648(SB)/4, $0x3e2aad37
-DATA softmaxTableAVX512<>+652(SB)/4, $0x3e2aad37
-DATA softmaxTableAVX512<>+656(SB)/4, $0x3e2aad37
-DATA softmaxTableAVX512<>+660(SB)/4, $0x3e2aad37
-DATA softmaxTableAVX512<>+664(SB)/4, $0x3e2aad37
-DATA softmaxTableAVX512<>+668(SB)/4, $0x3e2aad37
-DATA softmaxTableAVX512<>+672(SB)/4, $0x3e2aad37
-DATA softmaxTableAVX512<>+676(SB)/4, $0x3e2aad37
-DATA softmaxTableAVX512<>+680(SB)/4, $0x3e2aad37
-DATA softmaxTableAVX512<>+684(SB)/4, $0x3e2aad37
-DATA softmaxTableAVX512<>+688(SB)/4, $0x3e2aad37
-DATA softmaxTableAVX512<>+692(SB)/4, $0x3e2aad37
-DATA softmaxTableAVX512<>+696(SB)/4, $0x3e2aad37
-DATA softmaxTableAVX512<>+700(SB)/4, $0x3e2aad37
-DATA softmaxTableAVX512<>+704(SB)/4, $0x3d2b9d68
-DATA softmaxTableAVX512<>+708(SB)/4, $0x3d2b9d68
-DATA softmaxTableAVX512<>+712(SB)/4, $0x3d2b9d68
-DATA softmaxTableAVX512<>+716(SB)/4, $0x3d2b9d68
-DATA softmaxTableAVX512<>+720(SB)/4, $0x3d2b9d68
-DATA softmaxTableAVX512<>+724(SB)/4, $0x3d2b9d68
-DATA softmaxTableAVX512<>+728(SB)/4, $0x3d2b9d68
-DATA softmaxTableAVX512<>+732(SB)/4, $0x3d2b9d68
-DATA softmaxTableAVX512<>+736(SB)/4, $0x3d2b9d68
-DATA softmaxTableAVX512<>+740(SB)/4, $0x3d2b9d68
-DATA softmaxTableAVX512<>+744(SB)/4, $0x3d2b9d68
-DATA softmaxTableAVX512<>+748(SB)/4, $0x3d2b9d68
-DATA softmaxTableAVX512<>+752(SB)/4, $0x3d2b9d68
-DATA softmaxTableAVX512<>+756(SB)/4, $0x3d2b9d68
-DATA softmaxTableAVX512<>+760(SB)/4, $0x3d2b9d68
-DATA softmaxTableAVX512<>+764(SB)/4, $0x3d2b9d68
-DATA softmaxTableAVX512<>+768(SB)/4, $0x3c07d3ec
-DATA softmaxTableAVX512<>+772(SB)/4, $0x3c07d3ec
-DATA softmaxTableAVX512<>+776(SB)/4, $0x3c07d3ec
-DATA softmaxTableAVX512<>+780(SB)/4, $0x3c07d3ec
-DATA softmaxTableAVX512<>+784(SB)/4, $0x3c07d3ec
-DATA softmaxTableAVX512<>+788(SB)/4, $0x3c07d3ec
-DATA softmaxTableAVX512<>+792(SB)/4, $0x3c07d3ec
-DATA softmaxTableAVX512<>+796(SB)/4, $0x3c07d3ec
-DATA softmaxTableAVX512<>+800(SB)/4, $0x3c07d3ec
-DATA softmaxTableAVX512<>+804(SB)/4, $0x3c07d3ec
-DATA softmaxTableAVX512<>+808(SB)/4, $0x3c07d3ec
-DATA softmaxTableAVX512<>+812(SB)/4, $0x3c07d3ec
-DATA softmaxTableAVX512<>+816(SB)/4, $0x3c07d3ec
-DATA softmaxTableAVX512<>+820(SB)/4, $0x3c07d3ec
-DATA softmaxTableAVX512<>+824(SB)/4, $0x3c07d3ec
-DATA softmaxTableAVX512<>+828(SB)/4, $0x3c07d3ec
-GLOBL softmaxTableAVX512<>(SB), RODATA|NOPTR, $832
+DATA softmaxTableAVX512<>+192(SB)/4, $0x3f317218
+DATA softmaxTableAVX512<>+196(SB)/4, $0x3f317218
+DATA softmaxTableAVX512<>+200(SB)/4, $0x3f317218
+DATA softmaxTableAVX512<>+204(SB)/4, $0x3f317218
+DATA softmaxTableAVX512<>+208(SB)/4, $0x3f317218
+DATA softmaxTableAVX512<>+212(SB)/4, $0x3f317218
+DATA softmaxTableAVX512<>+216(SB)/4, $0x3f317218
+DATA softmaxTableAVX512<>+220(SB)/4, $0x3f317218
+DATA softmaxTableAVX512<>+224(SB)/4, $0x3f317218
+DATA softmaxTableAVX512<>+228(SB)/4, $0x3f317218
+DATA softmaxTableAVX512<>+232(SB)/4, $0x3f317218
+DATA softmaxTableAVX512<>+236(SB)/4, $0x3f317218
+DATA softmaxTableAVX512<>+240(SB)/4, $0x3f317218
+DATA softmaxTableAVX512<>+244(SB)/4, $0x3f317218
+DATA softmaxTableAVX512<>+248(SB)/4, $0x3f317218
+DATA softmaxTableAVX512<>+252(SB)/4, $0x3f317218
+DATA softmaxTableAVX512<>+256(SB)/4, $0xff800000
+DATA softmaxTableAVX512<>+260(SB)/4, $0xff800000
+DATA softmaxTableAVX512<>+264(SB)/4, $0xff800000
+DATA softmaxTableAVX512<>+268(SB)/4, $0xff800000
+DATA softmaxTableAVX512<>+272(SB)/4, $0xff800000
+DATA softmaxTableAVX512<>+276(SB)/4, $0xff800000
+DATA softmaxTableAVX512<>+280(SB)/4, $0xff800000
+DATA softmaxTableAVX512<>+284(SB)/4, $0xff800000
+DATA softmaxTableAVX512<>+288(SB)/4, $0xff800000
+DATA softmaxTableAVX512<>+292(SB)/4, $0xff800000
+DATA softmaxTableAVX512<>+296(SB)/4, $0xff800000
+DATA softmaxTableAVX512<>+300(SB)/4, $0xff800000
+DATA softmaxTableAVX512<>+304(SB)/4, $0xff800000
+DATA softmaxTableAVX512<>+308(SB)/4, $0xff800000
+DATA softmaxTableAVX512<>+312(SB)/4, $0xff800000
+DATA softmaxTableAVX512<>+316(SB)/4, $0xff800000
+DATA softmaxTableAVX512<>+320(SB)/4, $0x80000000
+DATA softmaxTableAVX512<>+324(SB)/4, $0x80000000
+DATA softmaxTableAVX512<>+328(SB)/4, $0x80000000
+DATA softmaxTableAVX512<>+332(SB)/4, $0x80000000
+DATA softmaxTableAVX512<>+336(SB)/4, $0x80000000
+DATA softmaxTableAVX512<>+340(SB)/4, $0x80000000
+DATA softmaxTableAVX512<>+344(SB)/4, $0x80000000
+DATA softmaxTableAVX512<>+348(SB)/4, $0x80000000
+DATA softmaxTableAVX512<>+352(SB)/4, $0x80000000
+DATA softmaxTableAVX512<>+356(SB)/4, $0x80000000
+DATA softmaxTableAVX512<>+360(SB)/4, $0x80000000
+DATA softmaxTableAVX512<>+364(SB)/4, $0x80000000
+DATA softmaxTableAVX512<>+368(SB)/4, $0x80000000
+DATA softmaxTableAVX512<>+372(SB)/4, $0x80000000
+DATA softmaxTableAVX512<>+376(SB)/4, $0x80000000
+DATA softmaxTableAVX512<>+380(SB)/4, $0x80000000
+DATA softmaxTableAVX512<>+384(SB)/4, $0x3f800000
+DATA softmaxTableAVX512<>+388(SB)/4, $0x3f800000
+DATA softmaxTableAVX512<>+392(SB)/4, $0x3f800000
+DATA softmaxTableAVX512<>+396(SB)/4, $0x3f800000
+DATA softmaxTableAVX512<>+400(SB)/4, $0x3f800000
+DATA softmaxTableAVX512<>+404(SB)/4, $0x3f800000
+DATA softmaxTableAVX512<>+408(SB)/4, $0x3f800000
+DATA softmaxTableAVX512<>+412(SB)/4, $0x3f800000
+DATA softmaxTableAVX512<>+416(SB)/4, $0x3f800000
+DATA softmaxTableAVX512<>+420(SB)/4, $0x3f800000
+DATA softmaxTableAVX512<>+424(SB)/4, $0x3f800000
+DATA softmaxTableAVX512<>+428(SB)/4, $0x3f800000
+DATA softmaxTableAVX512<>+432(SB)/4, $0x3f800000
+DATA softmaxTableAVX512<>+436(SB)/4, $0x3f800000
+DATA softmaxTableAVX512<>+440(SB)/4, $0x3f800000
+DATA softmaxTableAVX512<>+444(SB)/4, $0x3f800000
+DATA softmaxTableAVX512<>+448(SB)/4, $0x3f7ffffb
+DATA softmaxTableAVX512<>+452(SB)/4, $0x3f7ffffb
+DATA softmaxTableAVX512<>+456(SB)/4, $0x3f7ffffb
+DATA softmaxTableAVX512<>+460(SB)/4, $0x3f7ffffb
+DATA softmaxTableAVX512<>+464(SB)/4, $0x3f7ffffb
+DATA softmaxTableAVX512<>+468(SB)/4, $0x3f7ffffb
+DATA softmaxTableAVX512<>+472(SB)/4, $0x3f7ffffb
+DATA softmaxTableAVX512<>+476(SB)/4, $0x3f7ffffb
+DATA softmaxTableAVX512<>+480(SB)/4, $0x3f7ffffb
+DATA softmaxTableAVX512<>+484(SB)/4, $0x3f7ffffb
+DATA softmaxTableAVX512<>+488(SB)/4, $0x3f7ffffb
+DATA softmaxTableAVX512<>+492(SB)/4, $0x3f7ffffb
+DATA softmaxTableAVX512<>+496(SB)/4, $0x3f7ffffb
+DATA softmaxTableAVX512<>+500(SB)/4, $0x3f7ffffb
+DATA softmaxTableAVX512<>+504(SB)/4, $0x3f7ffffb
+DATA softmaxTableAVX512<>+508(SB)/4, $0x3f7ffffb
+DATA softmaxTableAVX512<>+512(SB)/4, $0x3efffee2
+DATA softmaxTableAVX512<>+516(SB)/4, $0x3efffee2
+DATA softmaxTableAVX512<>+520(SB)/4, $0x3efffee2
+DATA softmaxTableAVX512<>+524(SB)/4, $0x3efffee2
+DATA softmaxTableAVX512<>+528(SB)/4, $0x3efffee2
+DATA softmaxTableAVX512<>+532(SB)/4, $0x3efffee2
+DATA softmaxTableAVX512<>+536(SB)/4, $0x3efffee2
+DATA softmaxTableAVX512<>+540(SB)/4, $0x3efffee2
+DATA softmaxTableAVX512<>+544(SB)/4, $0x3efffee2
+DATA softmaxTableAVX512<>+548(SB)/4, $0x3efffee2
+DATA softmaxTableAVX512<>+552(SB)/4, $0x3efffee2
+DATA softmaxTableAVX512<>+556(SB)/4, $0x3efffee2
+DATA softmaxTableAVX512<>+560(SB)/4, $0x3efffee2
+DATA softmaxTableAVX512<>+564(SB)/4, $0x3efffee2
+DATA softmaxTableAVX512<>+568(SB)/4, $0x3efffee2
+DATA softmaxTableAVX512<>+572(SB)/4, $0x3efffee2
+DATA softmaxTableAVX512<>+576(SB)/4, $0x3e2aad37
+DATA softmaxTableAVX512<>+580(SB)/4, $0x3e2aad37
+DATA softmaxTableAVX512<>+584(SB)/4, $0x3e2aad37
+DATA softmaxTableAVX512<>+588(SB)/4, $0x3e2aad37
+DATA softmaxTableAVX512<>+592(SB)/4, $0x3e2aad37
+DATA softmaxTableAVX512<>+596(SB)/4, $0x3e2aad37
+DATA softmaxTableAVX512<>+600(SB)/4, $0x3e2aad37
+DATA softmaxTableAVX512<>+604(SB)/4, $0x3e2aad37
+DATA softmaxTableAVX512<>+608(SB)/4, $0x3e2aad37
+DATA softmaxTableAVX512<>+612(SB)/4, $0x3e2aad37
+DATA softmaxTableAVX512<>+616(SB)/4, $0x3e2aad37
+DATA softmaxTableAVX512<>+620(SB)/4, $0x3e2aad37
+DATA softmaxTableAVX512<>+624(SB)/4, $0x3e2aad37
+DATA softmaxTableAVX512<>+628(SB)/4, $0x3e2aad37
+DATA softmaxTableAVX512<>+632(SB)/4, $0x3e2aad37
+DATA softmaxTableAVX512<>+636(SB)/4, $0x3e2aad37
+DATA softmaxTableAVX512<>+640(SB)/4, $0x3d2b9d68
+DATA softmaxTableAVX512<>+644(SB)/4, $0x3d2b9d68
+DATA softmaxTableAVX512<>+648(SB)/4, $0x3d2b9d68
+DATA softmaxTableAVX512<>+652(SB)/4, $0x3d2b9d68
+DATA softmaxTableAVX512<>+656(SB)/4, $0x3d2b9d68
+DATA softmaxTableAVX512<>+660(SB)/4, $0x3d2b9d68
+DATA softmaxTableAVX512<>+664(SB)/4, $0x3d2b9d68
+DATA softmaxTableAVX512<>+668(SB)/4, $0x3d2b9d68
+DATA softmaxTableAVX512<>+672(SB)/4, $0x3d2b9d68
+DATA softmaxTableAVX512<>+676(SB)/4, $0x3d2b9d68
+DATA softmaxTableAVX512<>+680(SB)/4, $0x3d2b9d68
+DATA softmaxTableAVX512<>+684(SB)/4, $0x3d2b9d68
+DATA softmaxTableAVX512<>+688(SB)/4, $0x3d2b9d68
+DATA softmaxTableAVX512<>+692(SB)/4, $0x3d2b9d68
+DATA softmaxTableAVX512<>+696(SB)/4, $0x3d2b9d68
+DATA softmaxTableAVX512<>+700(SB)/4, $0x3d2b9d68
+DATA softmaxTableAVX512<>+704(SB)/4, $0x3c07d3ec
+DATA softmaxTableAVX512<>+708(SB)/4, $0x3c07d3ec
+DATA softmaxTableAVX512<>+712(SB)/4, $0x3c07d3ec
+DATA softmaxTableAVX512<>+716(SB)/4, $0x3c07d3ec
+DATA softmaxTableAVX512<>+720(SB)/4, $0x3c07d3ec
+DATA softmaxTableAVX512<>+724(SB)/4, $0x3c07d3ec
+DATA softmaxTableAVX512<>+728(SB)/4, $0x3c07d3ec
+DATA softmaxTableAVX512<>+732(SB)/4, $0x3c07d3ec
+DATA softmaxTableAVX512<>+736(SB)/4, $0x3c07d3ec
+DATA softmaxTableAVX512<>+740(SB)/4, $0x3c07d3ec
+DATA softmaxTableAVX512<>+744(SB)/4, $0x3c07d3ec
+DATA softmaxTableAVX512<>+748(SB)/4, $0x3c07d3ec
+DATA softmaxTableAVX512<>+752(SB)/4, $0x3c07d3ec
+DATA softmaxTableAVX512<>+756(SB)/4, $0x3c07d3ec
+DATA softmaxTableAVX512<>+760(SB)/4, $0x3c07d3ec
+DATA softmaxTableAVX512<>+764(SB)/4, $0x3c07d3ec
+GLOBL softmaxTableAVX512<>(SB), RODATA|NOPTR, $768
 
 // func softmaxRowsAVX512(y *float32, x *float32, rows int, n int)
 // Requires: AVX, AVX512F, BMI2
@@ -610,13 +581,12 @@ TEXT ·softmaxRowsAVX512(SB), NOSPLIT, $0-32
 	VMOVUPS softmaxTableAVX512<>+128(SB), Z2
 	VMOVUPS softmaxTableAVX512<>+192(SB), Z3
 	VMOVUPS softmaxTableAVX512<>+256(SB), Z4
-	VMOVUPS softmaxTableAVX512<>+320(SB), Z5
+	VMOVUPS softmaxTableAVX512<>+384(SB), Z5
 	VMOVUPS softmaxTableAVX512<>+448(SB), Z6
 	VMOVUPS softmaxTableAVX512<>+512(SB), Z7
 	VMOVUPS softmaxTableAVX512<>+576(SB), Z8
 	VMOVUPS softmaxTableAVX512<>+640(SB), Z9
 	VMOVUPS softmaxTableAVX512<>+704(SB), Z10
-	VMOVUPS softmaxTableAVX512<>+768(SB), Z11
 	MOVQ    DI, R11
 	SHRQ    $0x02, R11
 	MOVL    $0x0000ffff, SI
@@ -624,19 +594,19 @@ TEXT ·softmaxRowsAVX512(SB), NOSPLIT, $0-32
 	KMOVW   SI, K1
 
 row:
-	VMOVUPS softmaxTableAVX512<>+320(SB), Z12
-	VMOVUPS softmaxTableAVX512<>+320(SB), Z15
-	VMOVUPS softmaxTableAVX512<>+320(SB), Z16
-	VMOVUPS softmaxTableAVX512<>+320(SB), Z17
+	VMOVUPS softmaxTableAVX512<>+256(SB), Z11
+	VMOVUPS softmaxTableAVX512<>+256(SB), Z14
+	VMOVUPS softmaxTableAVX512<>+256(SB), Z15
+	VMOVUPS softmaxTableAVX512<>+256(SB), Z16
 	XORQ    SI, SI
 	CMPQ    SI, R10
 	JGE     maxManyDone
 
 maxMany:
-	VMAXPS (CX)(SI*1), Z12, Z12
-	VMAXPS 64(CX)(SI*1), Z15, Z15
-	VMAXPS 128(CX)(SI*1), Z16, Z16
-	VMAXPS 192(CX)(SI*1), Z17, Z17
+	VMAXPS (CX)(SI*1), Z11, Z11
+	VMAXPS 64(CX)(SI*1), Z14, Z14
+	VMAXPS 128(CX)(SI*1), Z15, Z15
+	VMAXPS 192(CX)(SI*1), Z16, Z16
 	ADDQ   $0x00000100, SI
 	CMPQ   SI, R10
 	JL     maxMany
@@ -646,8 +616,8 @@ maxManyDone:
 	JGE  maxPairDone
 
 maxPair:
-	VMAXPS (CX)(SI*1), Z12, Z12
-	VMAXPS 64(CX)(SI*1), Z15, Z15
+	VMAXPS (CX)(SI*1), Z11, Z11
+	VMAXPS 64(CX)(SI*1), Z14, Z14
 	ADDQ   $0x00000080, SI
 	CMPQ   SI, R9
 	JL     maxPair
@@ -657,7 +627,7 @@ maxPairDone:
 	JGE  maxOneDone
 
 maxOne:
-	VMAXPS (CX)(SI*1), Z12, Z12
+	VMAXPS (CX)(SI*1), Z11, Z11
 	ADDQ   $0x00000040, SI
 	CMPQ   SI, R8
 	JL     maxOne
@@ -665,65 +635,63 @@ maxOne:
 maxOneDone:
 	TESTQ   DI, DI
 	JZ      maxWhole
-	VMOVAPS Z5, Z18
-	VMOVUPS (CX)(R8*1), K1, Z18
-	VMAXPS  Z18, Z17, Z17
+	VMOVAPS Z4, Z17
+	VMOVUPS (CX)(R8*1), K1, Z17
+	VMAXPS  Z17, Z16, Z16
 
 maxWhole:
-	VMAXPS        Z15, Z12, Z12
-	VMAXPS        Z17, Z16, Z16
-	VMAXPS        Z16, Z12, Z12
-	VEXTRACTF64X4 $0x01, Z12, Y15
-	VMAXPS        Y12, Y15, Y15
-	VEXTRACTF128  $0x01, Y15, X12
-	VMAXPS        X15, X12, X12
-	VPERMILPS     $0x4e, X12, X15
-	VMAXPS        X15, X12, X12
-	VPERMILPS     $0xb1, X12, X15
-	VMAXPS        X15, X12, X12
-	VXORPS        softmaxTableAVX512<>+384(SB), X12, X12
-	VBROADCASTSS  X12, Z12
+	VMAXPS        Z14, Z11, Z11
+	VMAXPS        Z16, Z15, Z15
+	VMAXPS        Z15, Z11, Z11
+	VEXTRACTF64X4 $0x01, Z11, Y14
+	VMAXPS        Y11, Y14, Y14
+	VEXTRACTF128  $0x01, Y14, X11
+	VMAXPS        X14, X11, X11
+	VPERMILPS     $0x4e, X11, X14
+	VMAXPS        X14, X11, X11
+	VPERMILPS     $0xb1, X11, X14
+	VMAXPS        X14, X11, X11
+	VXORPS        softmaxTableAVX512<>+320(SB), X11, X11
+	VBROADCASTSS  X11, Z11
+	VPXORD        Z12, Z12, Z12
 	VPXORD        Z13, Z13, Z13
-	VPXORD        Z14, Z14, Z14
 	XORQ          SI, SI
 	CMPQ          SI, R9
 	JGE           expManyDone
 
 expMany:
-	VADDPS       (CX)(SI*1), Z12, Z15
-	VADDPS       64(CX)(SI*1), Z12, Z16
+	VADDPS       (CX)(SI*1), Z11, Z14
+	VADDPS       64(CX)(SI*1), Z11, Z15
+	VMAXPS       Z14, Z0, Z14
+	VMOVAPS      Z2, Z16
+	VFMADD231PS  Z1, Z14, Z16
+	VSUBPS       Z2, Z16, Z17
+	VFNMADD231PS Z3, Z17, Z14
 	VMAXPS       Z15, Z0, Z15
-	VMOVAPS      Z2, Z17
-	VFMADD231PS  Z1, Z15, Z17
-	VSUBPS       Z2, Z17, Z18
-	VFNMADD231PS Z3, Z18, Z15
-	VFNMADD231PS Z4, Z18, Z15
-	VMAXPS       Z16, Z0, Z16
-	VMOVAPS      Z2, Z19
-	VFMADD231PS  Z1, Z16, Z19
-	VSUBPS       Z2, Z19, Z18
-	VFNMADD231PS Z3, Z18, Z16
-	VFNMADD231PS Z4, Z18, Z16
-	VMOVAPS      Z11, Z18
-	VMOVAPS      Z11, Z20
-	VFMADD213PS  Z10, Z15, Z18
-	VFMADD213PS  Z10, Z16, Z20
-	VFMADD213PS  Z9, Z15, Z18
-	VFMADD213PS  Z9, Z16, Z20
-	VFMADD213PS  Z8, Z15, Z18
-	VFMADD213PS  Z8, Z16, Z20
-	VFMADD213PS  Z7, Z15, Z18
-	VFMADD213PS  Z7, Z16, Z20
-	VFMADD213PS  Z6, Z15, Z18
-	VFMADD213PS  Z6, Z16, Z20
-	VPSLLD       $0x17, Z17, Z17
-	VMULPS       Z17, Z18, Z18
-	VPSLLD       $0x17, Z19, Z19
-	VMULPS       Z19, Z20, Z20
-	VMOVUPS      Z18, (AX)(SI*1)
-	VADDPS       Z18, Z13, Z13
-	VMOVUPS      Z20, 64(AX)(SI*1)
-	VADDPS       Z20, Z14, Z14
+	VMOVAPS      Z2, Z18
+	VFMADD231PS  Z1, Z15, Z18
+	VSUBPS       Z2, Z18, Z17
+	VFNMADD231PS Z3, Z17, Z15
+	VMOVAPS      Z10, Z17
+	VMOVAPS      Z10, Z19
+	VFMADD213PS  Z9, Z14, Z17
+	VFMADD213PS  Z9, Z15, Z19
+	VFMADD213PS  Z8, Z14, Z17
+	VFMADD213PS  Z8, Z15, Z19
+	VFMADD213PS  Z7, Z14, Z17
+	VFMADD213PS  Z7, Z15, Z19
+	VFMADD213PS  Z6, Z14, Z17
+	VFMADD213PS  Z6, Z15, Z19
+	VFMADD213PS  Z5, Z14, Z17
+	VFMADD213PS  Z5, Z15, Z19
+	VPSLLD       $0x17, Z16, Z16
+	VMULPS       Z16, Z17, Z17
+	VPSLLD       $0x17, Z18, Z18
+	VMULPS       Z18, Z19, Z19
+	VMOVUPS      Z17, (AX)(SI*1)
+	VADDPS       Z17, Z12, Z12
+	VMOVUPS      Z19, 64(AX)(SI*1)
+	VADDPS       Z19, Z13, Z13
 	ADDQ         $0x00000080, SI
 	CMPQ         SI, R9
 	JL           expMany
@@ -733,23 +701,22 @@ expManyDone:
 	JGE  expOneDone
 
 expOne:
-	VADDPS       (CX)(SI*1), Z12, Z15
-	VMAXPS       Z15, Z0, Z15
-	VMOVAPS      Z2, Z16
-	VFMADD231PS  Z1, Z15, Z16
-	VSUBPS       Z2, Z16, Z17
-	VFNMADD231PS Z3, Z17, Z15
-	VFNMADD231PS Z4, Z17, Z15
-	VMOVAPS      Z11, Z17
-	VFMADD213PS  Z10, Z15, Z17
-	VFMADD213PS  Z9, Z15, Z17
-	VFMADD213PS  Z8, Z15, Z17
-	VFMADD213PS  Z7, Z15, Z17
-	VFMADD213PS  Z6, Z15, Z17
-	VPSLLD       $0x17, Z16, Z16
-	VMULPS       Z16, Z17, Z17
-	VMOVUPS      Z17, (AX)(SI*1)
-	VADDPS       Z17, Z13, Z13
+	VADDPS       (CX)(SI*1), Z11, Z14
+	VMAXPS       Z14, Z0, Z14
+	VMOVAPS      Z2, Z15
+	VFMADD231PS  Z1, Z14, Z15
+	VSUBPS       Z2, Z15, Z16
+	VFNMADD231PS Z3, Z16, Z14
+	VMOVAPS      Z10, Z16
+	VFMADD213PS  Z9, Z14, Z16
+	VFMADD213PS  Z8, Z14, Z16
+	VFMADD213PS  Z7, Z14, Z16
+	VFMADD213PS  Z6, Z14, Z16
+	VFMADD213PS  Z5, Z14, Z16
+	VPSLLD       $0x17, Z15, Z15
+	VMULPS       Z15, Z16, Z16
+	VMOVUPS      Z16, (AX)(SI*1)
+	VADDPS       Z16, Z12, Z12
 	ADDQ         $0x00000040, SI
 	CMPQ         SI, R8
 	JL           expOne
@@ -757,52 +724,51 @@ expOne:
 expOneDone:
 	TESTQ        DI, DI
 	JZ           expWhole
-	VMOVAPS      Z5, Z15
-	VMOVUPS      (CX)(R8*1), K1, Z15
-	VADDPS       Z15, Z12, Z15
-	VMAXPS       Z15, Z0, Z15
-	VMOVAPS      Z2, Z12
-	VFMADD231PS  Z1, Z15, Z12
-	VSUBPS       Z2, Z12, Z16
-	VFNMADD231PS Z3, Z16, Z15
-	VFNMADD231PS Z4, Z16, Z15
-	VMOVAPS      Z11, Z16
-	VFMADD213PS  Z10, Z15, Z16
-	VFMADD213PS  Z9, Z15, Z16
-	VFMADD213PS  Z8, Z15, Z16
-	VFMADD213PS  Z7, Z15, Z16
-	VFMADD213PS  Z6, Z15, Z16
-	VPSLLD       $0x17, Z12, Z12
-	VMULPS       Z12, Z16, Z16
-	VMOVUPS      Z16, K1, (AX)(R8*1)
-	VADDPS       Z16, Z14, Z14
+	VMOVAPS      Z4, Z14
+	VMOVUPS      (CX)(R8*1), K1, Z14
+	VADDPS       Z14, Z11, Z14
+	VMAXPS       Z14, Z0, Z14
+	VMOVAPS      Z2, Z11
+	VFMADD231PS  Z1, Z14, Z11
+	VSUBPS       Z2, Z11, Z15
+	VFNMADD231PS Z3, Z15, Z14
+	VMOVAPS      Z10, Z15
+	VFMADD213PS  Z9, Z14, Z15
+	VFMADD213PS  Z8, Z14, Z15
+	VFMADD213PS  Z7, Z14, Z15
+	VFMADD213PS  Z6, Z14, Z15
+	VFMADD213PS  Z5, Z14, Z15
+	VPSLLD       $0x17, Z11, Z11
+	VMULPS       Z11, Z15, Z15
+	VMOVUPS      Z15, K1, (AX)(R8*1)
+	VADDPS       Z15, Z13, Z13
 
 expWhole:
-	VADDPS        Z14, Z13, Z13
-	VEXTRACTF64X4 $0x01, Z13, Y12
-	VADDPS        Y13, Y12, Y12
-	VEXTRACTF128  $0x01, Y12, X15
-	VADDPS        X12, X15, X15
-	VPERMILPS     $0x4e, X15, X12
-	VADDPS        X12, X15, X15
-	VPERMILPS     $0xb1, X15, X12
-	VADDPS        X12, X15, X15
-	VMOVSS        softmaxTableAVX512<>+448(SB), X12
-	VDIVSS        X15, X12, X15
-	VBROADCASTSS  X15, Z12
+	VADDPS        Z13, Z12, Z12
+	VEXTRACTF64X4 $0x01, Z12, Y11
+	VADDPS        Y12, Y11, Y11
+	VEXTRACTF128  $0x01, Y11, X14
+	VADDPS        X11, X14, X14
+	VPERMILPS     $0x4e, X14, X11
+	VADDPS        X11, X14, X14
+	VPERMILPS     $0xb1, X14, X11
+	VADDPS        X11, X14, X14
+	VMOVSS        softmaxTableAVX512<>+384(SB), X11
+	VDIVSS        X14, X11, X14
+	VBROADCASTSS  X14, Z11
 	XORQ          SI, SI
 	CMPQ          SI, R10
 	JGE           scaleManyDone
 
 scaleMany:
-	VMULPS  (AX)(SI*1), Z12, Z15
-	VMULPS  64(AX)(SI*1), Z12, Z16
-	VMULPS  128(AX)(SI*1), Z12, Z17
-	VMULPS  192(AX)(SI*1), Z12, Z18
-	VMOVUPS Z15, (AX)(SI*1)
-	VMOVUPS Z16, 64(AX)(SI*1)
-	VMOVUPS Z17, 128(AX)(SI*1)
-	VMOVUPS Z18, 192(AX)(SI*1)
+	VMULPS  (AX)(SI*1), Z11, Z14
+	VMULPS  64(AX)(SI*1), Z11, Z15
+	VMULPS  128(AX)(SI*1), Z11, Z16
+	VMULPS  192(AX)(SI*1), Z11, Z17
+	VMOVUPS Z14, (AX)(SI*1)
+	VMOVUPS Z15, 64(AX)(SI*1)
+	VMOVUPS Z16, 128(AX)(SI*1)
+	VMOVUPS Z17, 192(AX)(SI*1)
 	ADDQ    $0x00000100, SI
 	CMPQ    SI, R10
 	JL      scaleMany
@@ -812,10 +778,10 @@ scaleManyDone:
 	JGE  scalePairDone
 
 scalePair:
-	VMULPS  (AX)(SI*1), Z12, Z15
-	VMULPS  64(AX)(SI*1), Z12, Z16
-	VMOVUPS Z15, (AX)(SI*1)
-	VMOVUPS Z16, 64(AX)(SI*1)
+	VMULPS  (AX)(SI*1), Z11, Z14
+	VMULPS  64(AX)(SI*1), Z11, Z15
+	VMOVUPS Z14, (AX)(SI*1)
+	VMOVUPS Z15, 64(AX)(SI*1)
 	ADDQ    $0x00000080, SI
 	CMPQ    SI, R9
 	JL      scalePair
@@ -825,8 +791,8 @@ scalePairDone:
 	JGE  scaleOneDone
 
 scaleOne:
-	VMULPS  (AX)(SI*1), Z12, Z15
-	VMOVUPS Z15, (AX)(SI*1)
+	VMULPS  (AX)(SI*1), Z11, Z14
+	VMOVUPS Z14, (AX)(SI*1)
 	ADDQ    $0x00000040, SI
 	CMPQ    SI, R8
 	JL      scaleOne
@@ -834,8 +800,8 @@ scaleOne:
 scaleOneDone:
 	TESTQ    DI, DI
 	JZ       scaleWhole
-	VMULPS.Z (AX)(R8*1), Z12, K1, Z12
-	VMOVUPS  Z12, K1, (AX)(R8*1)
+	VMULPS.Z (AX)(R8*1), Z11, K1, Z11
+	VMOVUPS  Z11, K1, (AX)(R8*1)
 
 scaleWhole:
 	ADDQ BX, CX

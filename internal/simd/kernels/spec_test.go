@@ -18,11 +18,13 @@ type spec struct {
 	magnitude formula
 	// looseZero: of two zeros the result may be either.
 	looseZero bool
-	// rel and abs are the errors of fast variants instead of ulp.
+	// rel and abs are the errors of fast variants instead of ulp; abs is that of a sum's terms too.
 	rel, abs float64
 	// low and high bound ordinary inputs; -10 and 10 where both are 0.
 	low, high float32
 	params    func(r *rand.Rand) [2]float32
+	// domain brings elements and parameters to where the kernel promises something; nil is everywhere.
+	domain func(x []float32, p *[2]float32)
 }
 
 func unaryRef(f func(x float64) float64) formula {
@@ -101,6 +103,11 @@ var specs = map[string]spec{
 		return math.Copysign(1, x)
 	}),
 	"Clip": {ref: func(x [3]float64, p [2]float64) float64 { return min(max(x[0], p[0]), p[1]) }, ulp: 0.5, looseZero: true,
+		domain: func(_ []float32, p *[2]float32) {
+			if !(p[0] <= p[1]) {
+				p[1] = p[0]
+			}
+		},
 		params: func(r *rand.Rand) [2]float32 {
 			a, b := 20*r.Float32()-10, 20*r.Float32()-10
 			return [][2]float32{{min(a, b), max(a, b)}, {0, inf}, {-inf, 0}, {-1, 1}, {2, 2}}[r.IntN(5)]
@@ -151,8 +158,9 @@ var specs = map[string]spec{
 	"Dot":         sum(func(x [3]float64, _ [2]float64) float64 { return x[0] * x[1] }),
 	"SumSqDiff":   sum(func(x [3]float64, p [2]float64) float64 { return (x[0] - p[0]) * (x[0] - p[0]) }),
 	"SumProdDiff": sum(func(x [3]float64, p [2]float64) float64 { return (x[0] - p[0]) * (x[1] - p[1]) }),
-	"ExpSub":      {ref: expSub, term: expSub, ulp: 2, low: -30, high: 3, params: oneOf3},
-	"SumExpSub":   {term: expSub, low: -30, high: 3, params: oneOf3},
+	"ExpSub": {ref: expSub, term: expSub, rel: 4.5e-7, abs: 0x1p-126, low: -30, high: 3, params: oneOf3,
+		domain: littleMore},
+	"SumExpSub": {term: expSub, abs: 0x1p-126, low: -30, high: 3, params: oneOf3, domain: littleMore},
 
 	"Max": {looseZero: true}, "Min": {looseZero: true}, "MaxAbs": {},
 	"Find": {low: -2, high: 2, params: params(0, 1, -1.5, 2)}, "FindNaN": {},
@@ -174,7 +182,21 @@ func sum(term formula) spec { return spec{term: term, params: gaussian} }
 // expSub: x − m is rounded to float32.
 func expSub(x [3]float64, p [2]float64) float64 { return math.Exp(float64(float32(x[0] - p[0]))) }
 
-func oneOf3(r *rand.Rand) [2]float32 { return [2]float32{3 * r.Float32()} }
+// littleMore keeps elements from being more than m by more than 1.
+func littleMore(x []float32, p *[2]float32) {
+	for i, v := range x {
+		if v > p[0]+1 {
+			x[i] = p[0]
+		}
+	}
+}
+
+func oneOf3(r *rand.Rand) [2]float32 {
+	if r.IntN(16) == 0 {
+		return [2]float32{specials[r.IntN(len(specials))]}
+	}
+	return [2]float32{3 * r.Float32()}
+}
 
 // wide makes numbers beyond float32 so large that what is made of them stays there: they overflow on the way.
 func wide(x float64) float64 {
@@ -261,8 +283,8 @@ func order(x float32) int64 {
 }
 
 // acceptsSum says whether a sum of n terms may be got where float64 gives want. Magnitude is the sum of the absolute values
-// of those that are finite. An element takes part in at most this number of additions.
-func acceptsSum(got, want, magnitude float64, n, additions int) bool {
+// of those that are finite. An element takes part in at most this number of additions, and abs is an error that each may have.
+func acceptsSum(got, want, magnitude, abs float64, n, additions int) bool {
 	switch {
 	case got == want, got != got && want != want:
 		return true
@@ -279,7 +301,7 @@ func acceptsSum(got, want, magnitude float64, n, additions int) bool {
 	// factor e); here it is twice that. Beside it there is the error of the terms.
 	a := float64(additions)
 	bound := 3e-7 + 0x1p-24*min(a, 6*math.Sqrt(a/3)) + 0x1p-29*a
-	return math.Abs(got-want) <= bound*magnitude+float64(n+1)*0x1p-148
+	return math.Abs(got-want) <= bound*magnitude+float64(n+1)*(0x1p-148+abs)
 }
 
 // additions is of how many an element of n is part at most, where kernels sum in lanes: they have two lots of them or more, and add up

@@ -3996,11 +3996,11 @@ TEXT ·expSubSSE(SB), NOSPLIT, $0-36
 	LEAQ    -8(CX), R8
 	CMPQ    AX, R8
 	JGT     single
-	MOVAPS  constants<>+208(SB), X12
-	MOVAPS  constants<>+224(SB), X11
-	MOVAPS  constants<>+240(SB), X10
-	MOVAPS  constants<>+256(SB), X9
-	MOVAPS  constants<>+272(SB), X8
+	MOVAPS  constants<>+400(SB), X12
+	MOVAPS  constants<>+240(SB), X11
+	MOVAPS  constants<>+416(SB), X10
+	MOVAPS  constants<>+432(SB), X9
+	MOVAPS  constants<>+448(SB), X8
 	XORPS   X14, X14
 	PCALIGN $0x20
 
@@ -4010,70 +4010,54 @@ mainLoop:
 	SUBPS  X13, X0
 	SUBPS  X13, X1
 	MOVAPS X12, X2
-	MINPS  X0, X2
-	MOVAPS X12, X0
-	MINPS  X1, X0
-	MOVAPS X11, X1
-	MAXPS  X2, X1
-	MOVAPS X11, X2
 	MAXPS  X0, X2
-	MOVAPS X1, X0
-	MULPS  X9, X0
-	MOVAPS X2, X3
-	MULPS  X9, X3
-	ADDPS  X10, X0
-	ADDPS  X10, X3
-	MOVAPS X0, X4
-	SUBPS  X10, X4
-	MOVAPS X3, X5
-	SUBPS  X10, X5
-	MOVAPS X4, X6
-	MULPS  X8, X6
-	MOVAPS X5, X7
-	MULPS  X8, X7
-	SUBPS  X6, X1
-	SUBPS  X7, X2
-	MULPS  constants<>+288(SB), X4
-	MULPS  constants<>+288(SB), X5
-	SUBPS  X4, X1
-	SUBPS  X5, X2
+	MOVAPS X12, X0
+	MAXPS  X1, X0
+	MOVAPS X2, X1
+	MULPS  X10, X1
+	MOVAPS X0, X3
+	MULPS  X10, X3
+	ADDPS  X11, X1
+	ADDPS  X11, X3
 	MOVAPS X1, X4
-	MULPS  X1, X4
-	MOVAPS X2, X5
-	MULPS  X2, X5
-	MOVAPS X1, X6
-	MULPS  constants<>+304(SB), X6
-	MOVAPS X2, X7
-	MULPS  constants<>+304(SB), X7
-	ADDPS  constants<>+320(SB), X6
-	ADDPS  constants<>+320(SB), X7
-	MULPS  X1, X6
-	MULPS  X2, X7
-	ADDPS  constants<>+336(SB), X6
-	ADDPS  constants<>+336(SB), X7
-	MULPS  X1, X6
-	MULPS  X2, X7
-	ADDPS  constants<>+352(SB), X6
-	ADDPS  constants<>+352(SB), X7
-	MULPS  X1, X6
-	MULPS  X2, X7
-	ADDPS  constants<>+368(SB), X6
-	ADDPS  constants<>+368(SB), X7
-	MULPS  X1, X6
-	MULPS  X2, X7
-	ADDPS  constants<>+384(SB), X6
-	ADDPS  constants<>+384(SB), X7
-	MULPS  X6, X4
-	MULPS  X7, X5
-	ADDPS  X1, X4
-	ADDPS  X2, X5
-	PSLLL  $0x17, X0
+	SUBPS  X11, X4
+	MOVAPS X3, X5
+	SUBPS  X11, X5
+	MOVAPS X4, X6
+	MULPS  X9, X6
+	MOVAPS X5, X7
+	MULPS  X9, X7
+	SUBPS  X6, X2
+	SUBPS  X7, X0
+	MULPS  X8, X4
+	MULPS  X8, X5
+	SUBPS  X4, X2
+	SUBPS  X5, X0
+	MOVAPS X2, X4
+	MULPS  constants<>+464(SB), X4
+	MOVAPS X0, X5
+	MULPS  constants<>+464(SB), X5
+	ADDPS  constants<>+480(SB), X4
+	ADDPS  constants<>+480(SB), X5
+	MULPS  X2, X4
+	MULPS  X0, X5
+	ADDPS  constants<>+496(SB), X4
+	ADDPS  constants<>+496(SB), X5
+	MULPS  X2, X4
+	MULPS  X0, X5
+	ADDPS  constants<>+512(SB), X4
+	ADDPS  constants<>+512(SB), X5
+	MULPS  X2, X4
+	MULPS  X0, X5
+	ADDPS  constants<>+528(SB), X4
+	ADDPS  constants<>+528(SB), X5
+	MULPS  X2, X4
+	MULPS  X0, X5
+	ADDPS  constants<>+64(SB), X4
+	ADDPS  constants<>+64(SB), X5
+	PSLLL  $0x17, X1
 	PSLLL  $0x17, X3
-	MULPS  X0, X4
-	MULPS  X3, X5
-	ADDPS  X0, X4
-	ADDPS  X3, X5
-	MULPS  X0, X4
+	MULPS  X1, X4
 	MULPS  X3, X5
 	ADDPS  X4, X15
 	ADDPS  X5, X14
@@ -4093,39 +4077,31 @@ single:
 singleLoop:
 	MOVUPS (SI)(AX*4), X0
 	SUBPS  X13, X0
-	MOVAPS constants<>+208(SB), X1
-	MINPS  X0, X1
-	MOVAPS constants<>+224(SB), X0
-	MAXPS  X1, X0
-	MOVAPS X0, X1
-	MULPS  constants<>+256(SB), X1
-	ADDPS  constants<>+240(SB), X1
-	MOVAPS X1, X2
+	MOVAPS constants<>+400(SB), X1
+	MAXPS  X0, X1
+	MOVAPS X1, X0
+	MULPS  constants<>+416(SB), X0
+	ADDPS  constants<>+240(SB), X0
+	MOVAPS X0, X2
 	SUBPS  constants<>+240(SB), X2
 	MOVAPS X2, X3
-	MULPS  constants<>+272(SB), X3
-	SUBPS  X3, X0
-	MULPS  constants<>+288(SB), X2
-	SUBPS  X2, X0
-	MOVAPS X0, X2
+	MULPS  constants<>+432(SB), X3
+	SUBPS  X3, X1
+	MULPS  constants<>+448(SB), X2
+	SUBPS  X2, X1
+	MOVAPS X1, X2
+	MULPS  constants<>+464(SB), X2
+	ADDPS  constants<>+480(SB), X2
+	MULPS  X1, X2
+	ADDPS  constants<>+496(SB), X2
+	MULPS  X1, X2
+	ADDPS  constants<>+512(SB), X2
+	MULPS  X1, X2
+	ADDPS  constants<>+528(SB), X2
+	MULPS  X1, X2
+	ADDPS  constants<>+64(SB), X2
+	PSLLL  $0x17, X0
 	MULPS  X0, X2
-	MOVAPS X0, X3
-	MULPS  constants<>+304(SB), X3
-	ADDPS  constants<>+320(SB), X3
-	MULPS  X0, X3
-	ADDPS  constants<>+336(SB), X3
-	MULPS  X0, X3
-	ADDPS  constants<>+352(SB), X3
-	MULPS  X0, X3
-	ADDPS  constants<>+368(SB), X3
-	MULPS  X0, X3
-	ADDPS  constants<>+384(SB), X3
-	MULPS  X3, X2
-	ADDPS  X0, X2
-	PSLLL  $0x17, X1
-	MULPS  X1, X2
-	ADDPS  X1, X2
-	MULPS  X1, X2
 	ADDPS  X2, X15
 	MOVUPS X2, (DI)(AX*4)
 	ADDQ   $0x04, AX
@@ -4157,39 +4133,31 @@ load1:
 
 load3:
 	SUBPS  X13, X0
-	MOVAPS constants<>+208(SB), X1
-	MINPS  X0, X1
-	MOVAPS constants<>+224(SB), X0
-	MAXPS  X1, X0
-	MOVAPS X0, X1
-	MULPS  constants<>+256(SB), X1
-	ADDPS  constants<>+240(SB), X1
-	MOVAPS X1, X2
+	MOVAPS constants<>+400(SB), X1
+	MAXPS  X0, X1
+	MOVAPS X1, X0
+	MULPS  constants<>+416(SB), X0
+	ADDPS  constants<>+240(SB), X0
+	MOVAPS X0, X2
 	SUBPS  constants<>+240(SB), X2
 	MOVAPS X2, X3
-	MULPS  constants<>+272(SB), X3
-	SUBPS  X3, X0
-	MULPS  constants<>+288(SB), X2
-	SUBPS  X2, X0
-	MOVAPS X0, X2
+	MULPS  constants<>+432(SB), X3
+	SUBPS  X3, X1
+	MULPS  constants<>+448(SB), X2
+	SUBPS  X2, X1
+	MOVAPS X1, X2
+	MULPS  constants<>+464(SB), X2
+	ADDPS  constants<>+480(SB), X2
+	MULPS  X1, X2
+	ADDPS  constants<>+496(SB), X2
+	MULPS  X1, X2
+	ADDPS  constants<>+512(SB), X2
+	MULPS  X1, X2
+	ADDPS  constants<>+528(SB), X2
+	MULPS  X1, X2
+	ADDPS  constants<>+64(SB), X2
+	PSLLL  $0x17, X0
 	MULPS  X0, X2
-	MOVAPS X0, X3
-	MULPS  constants<>+304(SB), X3
-	ADDPS  constants<>+320(SB), X3
-	MULPS  X0, X3
-	ADDPS  constants<>+336(SB), X3
-	MULPS  X0, X3
-	ADDPS  constants<>+352(SB), X3
-	MULPS  X0, X3
-	ADDPS  constants<>+368(SB), X3
-	MULPS  X0, X3
-	ADDPS  constants<>+384(SB), X3
-	MULPS  X3, X2
-	ADDPS  X0, X2
-	PSLLL  $0x17, X1
-	MULPS  X1, X2
-	ADDPS  X1, X2
-	MULPS  X1, X2
 	MOVAPS X15, X0
 	ADDPS  X2, X0
 	CMPQ   R8, $0x02
@@ -4234,9 +4202,9 @@ TEXT ·sumExpSubSSE(SB), NOSPLIT, $0-28
 	LEAQ    -16(CX), R8
 	CMPQ    AX, R8
 	JGT     single
-	MOVAPS  constants<>+208(SB), X10
-	MOVAPS  constants<>+224(SB), X9
-	MOVAPS  constants<>+240(SB), X8
+	MOVAPS  constants<>+400(SB), X10
+	MOVAPS  constants<>+240(SB), X9
+	MOVAPS  constants<>+416(SB), X8
 	XORPS   X14, X14
 	XORPS   X13, X13
 	XORPS   X12, X12
@@ -4248,70 +4216,54 @@ mainLoop:
 	SUBPS  X11, X0
 	SUBPS  X11, X1
 	MOVAPS X10, X2
-	MINPS  X0, X2
-	MOVAPS X10, X0
-	MINPS  X1, X0
-	MOVAPS X9, X1
-	MAXPS  X2, X1
-	MOVAPS X9, X2
 	MAXPS  X0, X2
-	MOVAPS X1, X0
-	MULPS  constants<>+256(SB), X0
-	MOVAPS X2, X3
-	MULPS  constants<>+256(SB), X3
-	ADDPS  X8, X0
-	ADDPS  X8, X3
-	MOVAPS X0, X4
-	SUBPS  X8, X4
-	MOVAPS X3, X5
-	SUBPS  X8, X5
-	MOVAPS X4, X6
-	MULPS  constants<>+272(SB), X6
-	MOVAPS X5, X7
-	MULPS  constants<>+272(SB), X7
-	SUBPS  X6, X1
-	SUBPS  X7, X2
-	MULPS  constants<>+288(SB), X4
-	MULPS  constants<>+288(SB), X5
-	SUBPS  X4, X1
-	SUBPS  X5, X2
+	MOVAPS X10, X0
+	MAXPS  X1, X0
+	MOVAPS X2, X1
+	MULPS  X8, X1
+	MOVAPS X0, X3
+	MULPS  X8, X3
+	ADDPS  X9, X1
+	ADDPS  X9, X3
 	MOVAPS X1, X4
-	MULPS  X1, X4
-	MOVAPS X2, X5
-	MULPS  X2, X5
-	MOVAPS X1, X6
-	MULPS  constants<>+304(SB), X6
-	MOVAPS X2, X7
-	MULPS  constants<>+304(SB), X7
-	ADDPS  constants<>+320(SB), X6
-	ADDPS  constants<>+320(SB), X7
-	MULPS  X1, X6
-	MULPS  X2, X7
-	ADDPS  constants<>+336(SB), X6
-	ADDPS  constants<>+336(SB), X7
-	MULPS  X1, X6
-	MULPS  X2, X7
-	ADDPS  constants<>+352(SB), X6
-	ADDPS  constants<>+352(SB), X7
-	MULPS  X1, X6
-	MULPS  X2, X7
-	ADDPS  constants<>+368(SB), X6
-	ADDPS  constants<>+368(SB), X7
-	MULPS  X1, X6
-	MULPS  X2, X7
-	ADDPS  constants<>+384(SB), X6
-	ADDPS  constants<>+384(SB), X7
-	MULPS  X6, X4
-	MULPS  X7, X5
-	ADDPS  X1, X4
-	ADDPS  X2, X5
-	PSLLL  $0x17, X0
+	SUBPS  X9, X4
+	MOVAPS X3, X5
+	SUBPS  X9, X5
+	MOVAPS X4, X6
+	MULPS  constants<>+432(SB), X6
+	MOVAPS X5, X7
+	MULPS  constants<>+432(SB), X7
+	SUBPS  X6, X2
+	SUBPS  X7, X0
+	MULPS  constants<>+448(SB), X4
+	MULPS  constants<>+448(SB), X5
+	SUBPS  X4, X2
+	SUBPS  X5, X0
+	MOVAPS X2, X4
+	MULPS  constants<>+464(SB), X4
+	MOVAPS X0, X5
+	MULPS  constants<>+464(SB), X5
+	ADDPS  constants<>+480(SB), X4
+	ADDPS  constants<>+480(SB), X5
+	MULPS  X2, X4
+	MULPS  X0, X5
+	ADDPS  constants<>+496(SB), X4
+	ADDPS  constants<>+496(SB), X5
+	MULPS  X2, X4
+	MULPS  X0, X5
+	ADDPS  constants<>+512(SB), X4
+	ADDPS  constants<>+512(SB), X5
+	MULPS  X2, X4
+	MULPS  X0, X5
+	ADDPS  constants<>+528(SB), X4
+	ADDPS  constants<>+528(SB), X5
+	MULPS  X2, X4
+	MULPS  X0, X5
+	ADDPS  constants<>+64(SB), X4
+	ADDPS  constants<>+64(SB), X5
+	PSLLL  $0x17, X1
 	PSLLL  $0x17, X3
-	MULPS  X0, X4
-	MULPS  X3, X5
-	ADDPS  X0, X4
-	ADDPS  X3, X5
-	MULPS  X0, X4
+	MULPS  X1, X4
 	MULPS  X3, X5
 	ADDPS  X4, X15
 	ADDPS  X5, X14
@@ -4320,70 +4272,54 @@ mainLoop:
 	SUBPS  X11, X0
 	SUBPS  X11, X1
 	MOVAPS X10, X2
-	MINPS  X0, X2
-	MOVAPS X10, X0
-	MINPS  X1, X0
-	MOVAPS X9, X1
-	MAXPS  X2, X1
-	MOVAPS X9, X2
 	MAXPS  X0, X2
-	MOVAPS X1, X0
-	MULPS  constants<>+256(SB), X0
-	MOVAPS X2, X3
-	MULPS  constants<>+256(SB), X3
-	ADDPS  X8, X0
-	ADDPS  X8, X3
-	MOVAPS X0, X4
-	SUBPS  X8, X4
-	MOVAPS X3, X5
-	SUBPS  X8, X5
-	MOVAPS X4, X6
-	MULPS  constants<>+272(SB), X6
-	MOVAPS X5, X7
-	MULPS  constants<>+272(SB), X7
-	SUBPS  X6, X1
-	SUBPS  X7, X2
-	MULPS  constants<>+288(SB), X4
-	MULPS  constants<>+288(SB), X5
-	SUBPS  X4, X1
-	SUBPS  X5, X2
+	MOVAPS X10, X0
+	MAXPS  X1, X0
+	MOVAPS X2, X1
+	MULPS  X8, X1
+	MOVAPS X0, X3
+	MULPS  X8, X3
+	ADDPS  X9, X1
+	ADDPS  X9, X3
 	MOVAPS X1, X4
-	MULPS  X1, X4
-	MOVAPS X2, X5
-	MULPS  X2, X5
-	MOVAPS X1, X6
-	MULPS  constants<>+304(SB), X6
-	MOVAPS X2, X7
-	MULPS  constants<>+304(SB), X7
-	ADDPS  constants<>+320(SB), X6
-	ADDPS  constants<>+320(SB), X7
-	MULPS  X1, X6
-	MULPS  X2, X7
-	ADDPS  constants<>+336(SB), X6
-	ADDPS  constants<>+336(SB), X7
-	MULPS  X1, X6
-	MULPS  X2, X7
-	ADDPS  constants<>+352(SB), X6
-	ADDPS  constants<>+352(SB), X7
-	MULPS  X1, X6
-	MULPS  X2, X7
-	ADDPS  constants<>+368(SB), X6
-	ADDPS  constants<>+368(SB), X7
-	MULPS  X1, X6
-	MULPS  X2, X7
-	ADDPS  constants<>+384(SB), X6
-	ADDPS  constants<>+384(SB), X7
-	MULPS  X6, X4
-	MULPS  X7, X5
-	ADDPS  X1, X4
-	ADDPS  X2, X5
-	PSLLL  $0x17, X0
+	SUBPS  X9, X4
+	MOVAPS X3, X5
+	SUBPS  X9, X5
+	MOVAPS X4, X6
+	MULPS  constants<>+432(SB), X6
+	MOVAPS X5, X7
+	MULPS  constants<>+432(SB), X7
+	SUBPS  X6, X2
+	SUBPS  X7, X0
+	MULPS  constants<>+448(SB), X4
+	MULPS  constants<>+448(SB), X5
+	SUBPS  X4, X2
+	SUBPS  X5, X0
+	MOVAPS X2, X4
+	MULPS  constants<>+464(SB), X4
+	MOVAPS X0, X5
+	MULPS  constants<>+464(SB), X5
+	ADDPS  constants<>+480(SB), X4
+	ADDPS  constants<>+480(SB), X5
+	MULPS  X2, X4
+	MULPS  X0, X5
+	ADDPS  constants<>+496(SB), X4
+	ADDPS  constants<>+496(SB), X5
+	MULPS  X2, X4
+	MULPS  X0, X5
+	ADDPS  constants<>+512(SB), X4
+	ADDPS  constants<>+512(SB), X5
+	MULPS  X2, X4
+	MULPS  X0, X5
+	ADDPS  constants<>+528(SB), X4
+	ADDPS  constants<>+528(SB), X5
+	MULPS  X2, X4
+	MULPS  X0, X5
+	ADDPS  constants<>+64(SB), X4
+	ADDPS  constants<>+64(SB), X5
+	PSLLL  $0x17, X1
 	PSLLL  $0x17, X3
-	MULPS  X0, X4
-	MULPS  X3, X5
-	ADDPS  X0, X4
-	ADDPS  X3, X5
-	MULPS  X0, X4
+	MULPS  X1, X4
 	MULPS  X3, X5
 	ADDPS  X4, X13
 	ADDPS  X5, X12
@@ -4403,39 +4339,31 @@ single:
 singleLoop:
 	MOVUPS (SI)(AX*4), X0
 	SUBPS  X11, X0
-	MOVAPS constants<>+208(SB), X1
-	MINPS  X0, X1
-	MOVAPS constants<>+224(SB), X0
-	MAXPS  X1, X0
-	MOVAPS X0, X1
-	MULPS  constants<>+256(SB), X1
-	ADDPS  constants<>+240(SB), X1
-	MOVAPS X1, X2
+	MOVAPS constants<>+400(SB), X1
+	MAXPS  X0, X1
+	MOVAPS X1, X0
+	MULPS  constants<>+416(SB), X0
+	ADDPS  constants<>+240(SB), X0
+	MOVAPS X0, X2
 	SUBPS  constants<>+240(SB), X2
 	MOVAPS X2, X3
-	MULPS  constants<>+272(SB), X3
-	SUBPS  X3, X0
-	MULPS  constants<>+288(SB), X2
-	SUBPS  X2, X0
-	MOVAPS X0, X2
+	MULPS  constants<>+432(SB), X3
+	SUBPS  X3, X1
+	MULPS  constants<>+448(SB), X2
+	SUBPS  X2, X1
+	MOVAPS X1, X2
+	MULPS  constants<>+464(SB), X2
+	ADDPS  constants<>+480(SB), X2
+	MULPS  X1, X2
+	ADDPS  constants<>+496(SB), X2
+	MULPS  X1, X2
+	ADDPS  constants<>+512(SB), X2
+	MULPS  X1, X2
+	ADDPS  constants<>+528(SB), X2
+	MULPS  X1, X2
+	ADDPS  constants<>+64(SB), X2
+	PSLLL  $0x17, X0
 	MULPS  X0, X2
-	MOVAPS X0, X3
-	MULPS  constants<>+304(SB), X3
-	ADDPS  constants<>+320(SB), X3
-	MULPS  X0, X3
-	ADDPS  constants<>+336(SB), X3
-	MULPS  X0, X3
-	ADDPS  constants<>+352(SB), X3
-	MULPS  X0, X3
-	ADDPS  constants<>+368(SB), X3
-	MULPS  X0, X3
-	ADDPS  constants<>+384(SB), X3
-	MULPS  X3, X2
-	ADDPS  X0, X2
-	PSLLL  $0x17, X1
-	MULPS  X1, X2
-	ADDPS  X1, X2
-	MULPS  X1, X2
 	ADDPS  X2, X15
 	ADDQ   $0x04, AX
 	CMPQ   AX, R8
@@ -4466,39 +4394,31 @@ load1:
 
 load3:
 	SUBPS  X11, X0
-	MOVAPS constants<>+208(SB), X1
-	MINPS  X0, X1
-	MOVAPS constants<>+224(SB), X0
-	MAXPS  X1, X0
-	MOVAPS X0, X1
-	MULPS  constants<>+256(SB), X1
-	ADDPS  constants<>+240(SB), X1
-	MOVAPS X1, X2
+	MOVAPS constants<>+400(SB), X1
+	MAXPS  X0, X1
+	MOVAPS X1, X0
+	MULPS  constants<>+416(SB), X0
+	ADDPS  constants<>+240(SB), X0
+	MOVAPS X0, X2
 	SUBPS  constants<>+240(SB), X2
 	MOVAPS X2, X3
-	MULPS  constants<>+272(SB), X3
-	SUBPS  X3, X0
-	MULPS  constants<>+288(SB), X2
-	SUBPS  X2, X0
-	MOVAPS X0, X2
+	MULPS  constants<>+432(SB), X3
+	SUBPS  X3, X1
+	MULPS  constants<>+448(SB), X2
+	SUBPS  X2, X1
+	MOVAPS X1, X2
+	MULPS  constants<>+464(SB), X2
+	ADDPS  constants<>+480(SB), X2
+	MULPS  X1, X2
+	ADDPS  constants<>+496(SB), X2
+	MULPS  X1, X2
+	ADDPS  constants<>+512(SB), X2
+	MULPS  X1, X2
+	ADDPS  constants<>+528(SB), X2
+	MULPS  X1, X2
+	ADDPS  constants<>+64(SB), X2
+	PSLLL  $0x17, X0
 	MULPS  X0, X2
-	MOVAPS X0, X3
-	MULPS  constants<>+304(SB), X3
-	ADDPS  constants<>+320(SB), X3
-	MULPS  X0, X3
-	ADDPS  constants<>+336(SB), X3
-	MULPS  X0, X3
-	ADDPS  constants<>+352(SB), X3
-	MULPS  X0, X3
-	ADDPS  constants<>+368(SB), X3
-	MULPS  X0, X3
-	ADDPS  constants<>+384(SB), X3
-	MULPS  X3, X2
-	ADDPS  X0, X2
-	PSLLL  $0x17, X1
-	MULPS  X1, X2
-	ADDPS  X1, X2
-	MULPS  X1, X2
 	ADDPS  X15, X2
 	MOVUPS (R10), X0
 	ANDPS  X0, X2
@@ -4527,12 +4447,12 @@ TEXT ·expm1SSE(SB), NOSPLIT, $0-24
 	LEAQ    -8(CX), R8
 	CMPQ    AX, R8
 	JGT     single
-	MOVAPS  constants<>+400(SB), X15
-	MOVAPS  constants<>+416(SB), X14
-	MOVAPS  constants<>+432(SB), X13
-	MOVAPS  constants<>+448(SB), X12
-	MOVAPS  constants<>+464(SB), X11
-	MOVAPS  constants<>+480(SB), X10
+	MOVAPS  constants<>+544(SB), X15
+	MOVAPS  constants<>+560(SB), X14
+	MOVAPS  constants<>+576(SB), X13
+	MOVAPS  constants<>+416(SB), X12
+	MOVAPS  constants<>+432(SB), X11
+	MOVAPS  constants<>+448(SB), X10
 	PCALIGN $0x20
 
 mainLoop:
@@ -4571,23 +4491,23 @@ mainLoop:
 	MOVAPS X2, X7
 	MULPS  X2, X7
 	MOVAPS X4, X8
-	MULPS  constants<>+496(SB), X8
+	MULPS  constants<>+592(SB), X8
 	MOVAPS X2, X9
-	MULPS  constants<>+496(SB), X9
-	ADDPS  constants<>+512(SB), X8
-	ADDPS  constants<>+512(SB), X9
+	MULPS  constants<>+592(SB), X9
+	ADDPS  constants<>+608(SB), X8
+	ADDPS  constants<>+608(SB), X9
 	MULPS  X4, X8
 	MULPS  X2, X9
-	ADDPS  constants<>+528(SB), X8
-	ADDPS  constants<>+528(SB), X9
+	ADDPS  constants<>+624(SB), X8
+	ADDPS  constants<>+624(SB), X9
 	MULPS  X4, X8
 	MULPS  X2, X9
-	ADDPS  constants<>+544(SB), X8
-	ADDPS  constants<>+544(SB), X9
+	ADDPS  constants<>+640(SB), X8
+	ADDPS  constants<>+640(SB), X9
 	MULPS  X4, X8
 	MULPS  X2, X9
-	ADDPS  constants<>+560(SB), X8
-	ADDPS  constants<>+560(SB), X9
+	ADDPS  constants<>+656(SB), X8
+	ADDPS  constants<>+656(SB), X9
 	MULPS  X8, X6
 	MULPS  X9, X7
 	ADDPS  X4, X6
@@ -4595,9 +4515,9 @@ mainLoop:
 	PSLLL  $0x17, X3
 	PSLLL  $0x17, X5
 	MOVAPS X3, X2
-	SUBPS  constants<>+576(SB), X2
+	SUBPS  constants<>+672(SB), X2
 	MOVAPS X5, X4
-	SUBPS  constants<>+576(SB), X4
+	SUBPS  constants<>+672(SB), X4
 	MULPS  X6, X3
 	MULPS  X7, X5
 	ADDPS  X2, X3
@@ -4606,8 +4526,8 @@ mainLoop:
 	ANDPS  constants<>+32(SB), X2
 	MOVAPS X1, X4
 	ANDPS  constants<>+32(SB), X4
-	CMPPS  constants<>+592(SB), X2, $0x01
-	CMPPS  constants<>+592(SB), X4, $0x01
+	CMPPS  constants<>+688(SB), X2, $0x01
+	CMPPS  constants<>+688(SB), X4, $0x01
 	ADDPS  X3, X3
 	ADDPS  X5, X5
 	ANDPS  X2, X0
@@ -4630,41 +4550,41 @@ single:
 
 singleLoop:
 	MOVUPS (SI)(AX*4), X0
-	MOVAPS constants<>+400(SB), X1
+	MOVAPS constants<>+544(SB), X1
 	MINPS  X0, X1
-	MOVAPS constants<>+416(SB), X2
+	MOVAPS constants<>+560(SB), X2
 	MAXPS  X1, X2
 	MOVAPS X2, X1
-	MULPS  constants<>+448(SB), X1
-	ADDPS  constants<>+432(SB), X1
+	MULPS  constants<>+416(SB), X1
+	ADDPS  constants<>+576(SB), X1
 	MOVAPS X1, X3
-	SUBPS  constants<>+432(SB), X3
+	SUBPS  constants<>+576(SB), X3
 	MOVAPS X3, X4
-	MULPS  constants<>+464(SB), X4
+	MULPS  constants<>+432(SB), X4
 	SUBPS  X4, X2
-	MULPS  constants<>+480(SB), X3
+	MULPS  constants<>+448(SB), X3
 	SUBPS  X3, X2
 	MOVAPS X2, X3
 	MULPS  X2, X3
 	MOVAPS X2, X4
-	MULPS  constants<>+496(SB), X4
-	ADDPS  constants<>+512(SB), X4
+	MULPS  constants<>+592(SB), X4
+	ADDPS  constants<>+608(SB), X4
 	MULPS  X2, X4
-	ADDPS  constants<>+528(SB), X4
+	ADDPS  constants<>+624(SB), X4
 	MULPS  X2, X4
-	ADDPS  constants<>+544(SB), X4
+	ADDPS  constants<>+640(SB), X4
 	MULPS  X2, X4
-	ADDPS  constants<>+560(SB), X4
+	ADDPS  constants<>+656(SB), X4
 	MULPS  X4, X3
 	ADDPS  X2, X3
 	PSLLL  $0x17, X1
 	MOVAPS X1, X2
-	SUBPS  constants<>+576(SB), X2
+	SUBPS  constants<>+672(SB), X2
 	MULPS  X3, X1
 	ADDPS  X2, X1
 	MOVAPS X0, X2
 	ANDPS  constants<>+32(SB), X2
-	CMPPS  constants<>+592(SB), X2, $0x01
+	CMPPS  constants<>+688(SB), X2, $0x01
 	ADDPS  X1, X1
 	ANDPS  X2, X0
 	ANDNPS X1, X2
@@ -4694,41 +4614,41 @@ load1:
 	MOVSS (SI)(AX*4), X0
 
 load3:
-	MOVAPS constants<>+400(SB), X1
+	MOVAPS constants<>+544(SB), X1
 	MINPS  X0, X1
-	MOVAPS constants<>+416(SB), X2
+	MOVAPS constants<>+560(SB), X2
 	MAXPS  X1, X2
 	MOVAPS X2, X1
-	MULPS  constants<>+448(SB), X1
-	ADDPS  constants<>+432(SB), X1
+	MULPS  constants<>+416(SB), X1
+	ADDPS  constants<>+576(SB), X1
 	MOVAPS X1, X3
-	SUBPS  constants<>+432(SB), X3
+	SUBPS  constants<>+576(SB), X3
 	MOVAPS X3, X4
-	MULPS  constants<>+464(SB), X4
+	MULPS  constants<>+432(SB), X4
 	SUBPS  X4, X2
-	MULPS  constants<>+480(SB), X3
+	MULPS  constants<>+448(SB), X3
 	SUBPS  X3, X2
 	MOVAPS X2, X3
 	MULPS  X2, X3
 	MOVAPS X2, X4
-	MULPS  constants<>+496(SB), X4
-	ADDPS  constants<>+512(SB), X4
+	MULPS  constants<>+592(SB), X4
+	ADDPS  constants<>+608(SB), X4
 	MULPS  X2, X4
-	ADDPS  constants<>+528(SB), X4
+	ADDPS  constants<>+624(SB), X4
 	MULPS  X2, X4
-	ADDPS  constants<>+544(SB), X4
+	ADDPS  constants<>+640(SB), X4
 	MULPS  X2, X4
-	ADDPS  constants<>+560(SB), X4
+	ADDPS  constants<>+656(SB), X4
 	MULPS  X4, X3
 	ADDPS  X2, X3
 	PSLLL  $0x17, X1
 	MOVAPS X1, X2
-	SUBPS  constants<>+576(SB), X2
+	SUBPS  constants<>+672(SB), X2
 	MULPS  X3, X1
 	ADDPS  X2, X1
 	MOVAPS X0, X2
 	ANDPS  constants<>+32(SB), X2
-	CMPPS  constants<>+592(SB), X2, $0x01
+	CMPPS  constants<>+688(SB), X2, $0x01
 	ADDPS  X1, X1
 	ANDPS  X2, X0
 	ANDNPS X1, X2
@@ -4760,16 +4680,16 @@ TEXT ·logSSE(SB), NOSPLIT, $0-32
 	CMPQ    AX, R8
 	JGT     tail
 	XORPS   X15, X15
-	MOVAPS  constants<>+608(SB), X14
-	MOVAPS  constants<>+624(SB), X13
-	MOVAPS  constants<>+640(SB), X12
+	MOVAPS  constants<>+704(SB), X14
+	MOVAPS  constants<>+720(SB), X13
+	MOVAPS  constants<>+736(SB), X12
 	MOVAPS  constants<>+64(SB), X11
-	MOVAPS  constants<>+656(SB), X10
-	MOVAPS  constants<>+672(SB), X9
-	MOVAPS  constants<>+688(SB), X8
-	MOVAPS  constants<>+704(SB), X7
-	MOVAPS  constants<>+720(SB), X6
-	MOVAPS  constants<>+736(SB), X5
+	MOVAPS  constants<>+752(SB), X10
+	MOVAPS  constants<>+768(SB), X9
+	MOVAPS  constants<>+784(SB), X8
+	MOVAPS  constants<>+800(SB), X7
+	MOVAPS  constants<>+816(SB), X6
+	MOVAPS  constants<>+832(SB), X5
 	PCALIGN $0x20
 
 mainLoop:
@@ -4806,21 +4726,21 @@ mainLoop:
 	MULPS    X3, X4
 	ADDPS    X5, X4
 	MULPS    X3, X4
-	ADDPS    constants<>+752(SB), X4
+	ADDPS    constants<>+848(SB), X4
 	MULPS    X3, X4
-	ADDPS    constants<>+768(SB), X4
+	ADDPS    constants<>+864(SB), X4
 	MULPS    X3, X4
-	ADDPS    constants<>+784(SB), X4
+	ADDPS    constants<>+880(SB), X4
 	MULPS    X4, X2
 	MOVAPS   X1, X4
-	MULPS    constants<>+480(SB), X4
+	MULPS    constants<>+448(SB), X4
 	ADDPS    X2, X4
 	ADDPS    X3, X4
-	MULPS    constants<>+464(SB), X1
+	MULPS    constants<>+432(SB), X1
 	ADDPS    X4, X1
 	CMPPS    X15, X0, $0x00
 	MOVAPS   X0, X2
-	ANDPS    constants<>+800(SB), X2
+	ANDPS    constants<>+896(SB), X2
 	ANDNPS   X1, X0
 	ORPS     X0, X2
 	MOVUPS   X2, (DI)(AX*4)
@@ -4854,8 +4774,8 @@ load1:
 
 load3:
 	MOVAPS   X0, X1
-	PADDL    constants<>+608(SB), X1
-	PCMPGTL  constants<>+624(SB), X1
+	PADDL    constants<>+704(SB), X1
+	PCMPGTL  constants<>+720(SB), X1
 	MOVAPS   X0, X2
 	CMPPS    constants<>+80(SB), X2, $0x04
 	ANDPS    X2, X1
@@ -4865,7 +4785,7 @@ load3:
 	TESTL    R9, R9
 	JNE      tailStop
 	MOVAPS   X0, X1
-	PSUBL    constants<>+640(SB), X1
+	PSUBL    constants<>+736(SB), X1
 	PSRAL    $0x17, X1
 	MOVAPS   X1, X3
 	PSLLL    $0x17, X3
@@ -4876,32 +4796,32 @@ load3:
 	MOVAPS   X4, X3
 	MULPS    X4, X3
 	MOVAPS   X4, X5
-	MULPS    constants<>+656(SB), X5
-	ADDPS    constants<>+672(SB), X5
-	MULPS    X4, X5
-	ADDPS    constants<>+688(SB), X5
-	MULPS    X4, X5
-	ADDPS    constants<>+704(SB), X5
-	MULPS    X4, X5
-	ADDPS    constants<>+720(SB), X5
-	MULPS    X4, X5
-	ADDPS    constants<>+736(SB), X5
-	MULPS    X4, X5
-	ADDPS    constants<>+752(SB), X5
-	MULPS    X4, X5
+	MULPS    constants<>+752(SB), X5
 	ADDPS    constants<>+768(SB), X5
 	MULPS    X4, X5
 	ADDPS    constants<>+784(SB), X5
+	MULPS    X4, X5
+	ADDPS    constants<>+800(SB), X5
+	MULPS    X4, X5
+	ADDPS    constants<>+816(SB), X5
+	MULPS    X4, X5
+	ADDPS    constants<>+832(SB), X5
+	MULPS    X4, X5
+	ADDPS    constants<>+848(SB), X5
+	MULPS    X4, X5
+	ADDPS    constants<>+864(SB), X5
+	MULPS    X4, X5
+	ADDPS    constants<>+880(SB), X5
 	MULPS    X5, X3
 	MOVAPS   X1, X5
-	MULPS    constants<>+480(SB), X5
+	MULPS    constants<>+448(SB), X5
 	ADDPS    X3, X5
 	ADDPS    X4, X5
-	MULPS    constants<>+464(SB), X1
+	MULPS    constants<>+432(SB), X1
 	ADDPS    X5, X1
 	CMPPS    constants<>+80(SB), X0, $0x00
 	MOVAPS   X0, X3
-	ANDPS    constants<>+800(SB), X3
+	ANDPS    constants<>+896(SB), X3
 	ANDNPS   X1, X0
 	ORPS     X0, X3
 	CMPQ     R8, $0x02
@@ -4940,15 +4860,15 @@ TEXT ·log2SSE(SB), NOSPLIT, $0-32
 	CMPQ    AX, R8
 	JGT     tail
 	XORPS   X15, X15
-	MOVAPS  constants<>+816(SB), X14
-	MOVAPS  constants<>+608(SB), X13
-	MOVAPS  constants<>+624(SB), X12
-	MOVAPS  constants<>+640(SB), X11
+	MOVAPS  constants<>+912(SB), X14
+	MOVAPS  constants<>+704(SB), X13
+	MOVAPS  constants<>+720(SB), X12
+	MOVAPS  constants<>+736(SB), X11
 	MOVAPS  constants<>+64(SB), X10
-	MOVAPS  constants<>+832(SB), X9
-	MOVAPS  constants<>+848(SB), X8
-	MOVAPS  constants<>+864(SB), X7
-	MOVAPS  constants<>+880(SB), X6
+	MOVAPS  constants<>+928(SB), X9
+	MOVAPS  constants<>+944(SB), X8
+	MOVAPS  constants<>+960(SB), X7
+	MOVAPS  constants<>+976(SB), X6
 	PCALIGN $0x20
 
 mainLoop:
@@ -4981,22 +4901,22 @@ mainLoop:
 	MULPS    X3, X4
 	ADDPS    X6, X4
 	MULPS    X3, X4
-	ADDPS    constants<>+896(SB), X4
+	ADDPS    constants<>+992(SB), X4
 	MULPS    X3, X4
-	ADDPS    constants<>+912(SB), X4
+	ADDPS    constants<>+1008(SB), X4
 	MULPS    X3, X4
-	ADDPS    constants<>+928(SB), X4
+	ADDPS    constants<>+1024(SB), X4
 	MULPS    X3, X4
-	ADDPS    constants<>+944(SB), X4
+	ADDPS    constants<>+1040(SB), X4
 	MULPS    X3, X4
-	ADDPS    constants<>+960(SB), X4
+	ADDPS    constants<>+1056(SB), X4
 	MULPS    X4, X2
 	MOVAPS   X3, X4
-	ANDPS    constants<>+976(SB), X4
+	ANDPS    constants<>+1072(SB), X4
 	MOVAPS   X3, X5
 	SUBPS    X4, X5
 	MULPS    X14, X4
-	MULPS    constants<>+992(SB), X3
+	MULPS    constants<>+1088(SB), X3
 	ADDPS    X2, X3
 	MULPS    X14, X5
 	ADDPS    X3, X5
@@ -5004,7 +4924,7 @@ mainLoop:
 	ADDPS    X4, X1
 	CMPPS    X15, X0, $0x00
 	MOVAPS   X0, X2
-	ANDPS    constants<>+800(SB), X2
+	ANDPS    constants<>+896(SB), X2
 	ANDNPS   X1, X0
 	ORPS     X0, X2
 	MOVUPS   X2, (DI)(AX*4)
@@ -5038,8 +4958,8 @@ load1:
 
 load3:
 	MOVAPS   X0, X1
-	PADDL    constants<>+608(SB), X1
-	PCMPGTL  constants<>+624(SB), X1
+	PADDL    constants<>+704(SB), X1
+	PCMPGTL  constants<>+720(SB), X1
 	MOVAPS   X0, X2
 	CMPPS    constants<>+80(SB), X2, $0x04
 	ANDPS    X2, X1
@@ -5049,7 +4969,7 @@ load3:
 	TESTL    R9, R9
 	JNE      tailStop
 	MOVAPS   X0, X1
-	PSUBL    constants<>+640(SB), X1
+	PSUBL    constants<>+736(SB), X1
 	PSRAL    $0x17, X1
 	MOVAPS   X1, X3
 	PSLLL    $0x17, X3
@@ -5060,37 +4980,37 @@ load3:
 	MOVAPS   X4, X3
 	MULPS    X4, X3
 	MOVAPS   X4, X5
-	MULPS    constants<>+832(SB), X5
-	ADDPS    constants<>+848(SB), X5
-	MULPS    X4, X5
-	ADDPS    constants<>+864(SB), X5
-	MULPS    X4, X5
-	ADDPS    constants<>+880(SB), X5
-	MULPS    X4, X5
-	ADDPS    constants<>+896(SB), X5
-	MULPS    X4, X5
-	ADDPS    constants<>+912(SB), X5
-	MULPS    X4, X5
-	ADDPS    constants<>+928(SB), X5
-	MULPS    X4, X5
+	MULPS    constants<>+928(SB), X5
 	ADDPS    constants<>+944(SB), X5
 	MULPS    X4, X5
 	ADDPS    constants<>+960(SB), X5
+	MULPS    X4, X5
+	ADDPS    constants<>+976(SB), X5
+	MULPS    X4, X5
+	ADDPS    constants<>+992(SB), X5
+	MULPS    X4, X5
+	ADDPS    constants<>+1008(SB), X5
+	MULPS    X4, X5
+	ADDPS    constants<>+1024(SB), X5
+	MULPS    X4, X5
+	ADDPS    constants<>+1040(SB), X5
+	MULPS    X4, X5
+	ADDPS    constants<>+1056(SB), X5
 	MULPS    X5, X3
 	MOVAPS   X4, X5
-	ANDPS    constants<>+976(SB), X5
+	ANDPS    constants<>+1072(SB), X5
 	MOVAPS   X4, X6
 	SUBPS    X5, X6
-	MULPS    constants<>+816(SB), X5
-	MULPS    constants<>+992(SB), X4
+	MULPS    constants<>+912(SB), X5
+	MULPS    constants<>+1088(SB), X4
 	ADDPS    X3, X4
-	MULPS    constants<>+816(SB), X6
+	MULPS    constants<>+912(SB), X6
 	ADDPS    X4, X6
 	ADDPS    X6, X5
 	ADDPS    X5, X1
 	CMPPS    constants<>+80(SB), X0, $0x00
 	MOVAPS   X0, X3
-	ANDPS    constants<>+800(SB), X3
+	ANDPS    constants<>+896(SB), X3
 	ANDNPS   X1, X0
 	ORPS     X0, X3
 	CMPQ     R8, $0x02
@@ -5129,15 +5049,15 @@ TEXT ·log10SSE(SB), NOSPLIT, $0-32
 	CMPQ    AX, R8
 	JGT     tail
 	XORPS   X15, X15
-	MOVAPS  constants<>+1008(SB), X14
-	MOVAPS  constants<>+608(SB), X13
-	MOVAPS  constants<>+624(SB), X12
-	MOVAPS  constants<>+640(SB), X11
+	MOVAPS  constants<>+1104(SB), X14
+	MOVAPS  constants<>+704(SB), X13
+	MOVAPS  constants<>+720(SB), X12
+	MOVAPS  constants<>+736(SB), X11
 	MOVAPS  constants<>+64(SB), X10
-	MOVAPS  constants<>+1024(SB), X9
-	MOVAPS  constants<>+1040(SB), X8
-	MOVAPS  constants<>+1056(SB), X7
-	MOVAPS  constants<>+1072(SB), X6
+	MOVAPS  constants<>+1120(SB), X9
+	MOVAPS  constants<>+1136(SB), X8
+	MOVAPS  constants<>+1152(SB), X7
+	MOVAPS  constants<>+1168(SB), X6
 	PCALIGN $0x20
 
 mainLoop:
@@ -5170,34 +5090,34 @@ mainLoop:
 	MULPS    X3, X4
 	ADDPS    X6, X4
 	MULPS    X3, X4
-	ADDPS    constants<>+1088(SB), X4
+	ADDPS    constants<>+1184(SB), X4
 	MULPS    X3, X4
-	ADDPS    constants<>+1104(SB), X4
+	ADDPS    constants<>+1200(SB), X4
 	MULPS    X3, X4
-	ADDPS    constants<>+1120(SB), X4
+	ADDPS    constants<>+1216(SB), X4
 	MULPS    X3, X4
-	ADDPS    constants<>+1136(SB), X4
+	ADDPS    constants<>+1232(SB), X4
 	MULPS    X3, X4
-	ADDPS    constants<>+1152(SB), X4
+	ADDPS    constants<>+1248(SB), X4
 	MULPS    X4, X2
 	MOVAPS   X1, X4
-	MULPS    constants<>+1168(SB), X4
+	MULPS    constants<>+1264(SB), X4
 	ADDPS    X2, X4
 	MOVAPS   X3, X2
-	ANDPS    constants<>+976(SB), X2
+	ANDPS    constants<>+1072(SB), X2
 	MOVAPS   X3, X5
 	SUBPS    X2, X5
 	MULPS    X14, X2
-	MULPS    constants<>+1184(SB), X3
+	MULPS    constants<>+1280(SB), X3
 	ADDPS    X4, X3
 	MULPS    X14, X5
 	ADDPS    X3, X5
 	ADDPS    X5, X2
-	MULPS    constants<>+1200(SB), X1
+	MULPS    constants<>+1296(SB), X1
 	ADDPS    X2, X1
 	CMPPS    X15, X0, $0x00
 	MOVAPS   X0, X2
-	ANDPS    constants<>+800(SB), X2
+	ANDPS    constants<>+896(SB), X2
 	ANDNPS   X1, X0
 	ORPS     X0, X2
 	MOVUPS   X2, (DI)(AX*4)
@@ -5231,8 +5151,8 @@ load1:
 
 load3:
 	MOVAPS   X0, X1
-	PADDL    constants<>+608(SB), X1
-	PCMPGTL  constants<>+624(SB), X1
+	PADDL    constants<>+704(SB), X1
+	PCMPGTL  constants<>+720(SB), X1
 	MOVAPS   X0, X2
 	CMPPS    constants<>+80(SB), X2, $0x04
 	ANDPS    X2, X1
@@ -5242,7 +5162,7 @@ load3:
 	TESTL    R9, R9
 	JNE      tailStop
 	MOVAPS   X0, X1
-	PSUBL    constants<>+640(SB), X1
+	PSUBL    constants<>+736(SB), X1
 	PSRAL    $0x17, X1
 	MOVAPS   X1, X3
 	PSLLL    $0x17, X3
@@ -5253,41 +5173,41 @@ load3:
 	MOVAPS   X4, X3
 	MULPS    X4, X3
 	MOVAPS   X4, X5
-	MULPS    constants<>+1024(SB), X5
-	ADDPS    constants<>+1040(SB), X5
-	MULPS    X4, X5
-	ADDPS    constants<>+1056(SB), X5
-	MULPS    X4, X5
-	ADDPS    constants<>+1072(SB), X5
-	MULPS    X4, X5
-	ADDPS    constants<>+1088(SB), X5
-	MULPS    X4, X5
-	ADDPS    constants<>+1104(SB), X5
-	MULPS    X4, X5
-	ADDPS    constants<>+1120(SB), X5
-	MULPS    X4, X5
+	MULPS    constants<>+1120(SB), X5
 	ADDPS    constants<>+1136(SB), X5
 	MULPS    X4, X5
 	ADDPS    constants<>+1152(SB), X5
+	MULPS    X4, X5
+	ADDPS    constants<>+1168(SB), X5
+	MULPS    X4, X5
+	ADDPS    constants<>+1184(SB), X5
+	MULPS    X4, X5
+	ADDPS    constants<>+1200(SB), X5
+	MULPS    X4, X5
+	ADDPS    constants<>+1216(SB), X5
+	MULPS    X4, X5
+	ADDPS    constants<>+1232(SB), X5
+	MULPS    X4, X5
+	ADDPS    constants<>+1248(SB), X5
 	MULPS    X5, X3
 	MOVAPS   X1, X5
-	MULPS    constants<>+1168(SB), X5
+	MULPS    constants<>+1264(SB), X5
 	ADDPS    X3, X5
 	MOVAPS   X4, X3
-	ANDPS    constants<>+976(SB), X3
+	ANDPS    constants<>+1072(SB), X3
 	MOVAPS   X4, X6
 	SUBPS    X3, X6
-	MULPS    constants<>+1008(SB), X3
-	MULPS    constants<>+1184(SB), X4
+	MULPS    constants<>+1104(SB), X3
+	MULPS    constants<>+1280(SB), X4
 	ADDPS    X5, X4
-	MULPS    constants<>+1008(SB), X6
+	MULPS    constants<>+1104(SB), X6
 	ADDPS    X4, X6
 	ADDPS    X6, X3
-	MULPS    constants<>+1200(SB), X1
+	MULPS    constants<>+1296(SB), X1
 	ADDPS    X3, X1
 	CMPPS    constants<>+80(SB), X0, $0x00
 	MOVAPS   X0, X3
-	ANDPS    constants<>+800(SB), X3
+	ANDPS    constants<>+896(SB), X3
 	ANDNPS   X1, X0
 	ORPS     X0, X3
 	CMPQ     R8, $0x02
@@ -5325,14 +5245,14 @@ TEXT ·sinSSE(SB), NOSPLIT, $0-32
 	LEAQ    -4(CX), R8
 	CMPQ    AX, R8
 	JGT     tail
-	MOVAPS  constants<>+1216(SB), X15
+	MOVAPS  constants<>+1312(SB), X15
 	XORPS   X14, X14
-	MOVAPS  constants<>+1232(SB), X13
+	MOVAPS  constants<>+1328(SB), X13
 	MOVAPS  constants<>+32(SB), X12
-	MOVAPS  constants<>+1248(SB), X11
-	MOVAPS  constants<>+1264(SB), X10
-	MOVAPS  constants<>+1280(SB), X9
-	MOVAPS  constants<>+1296(SB), X8
+	MOVAPS  constants<>+1344(SB), X11
+	MOVAPS  constants<>+1360(SB), X10
+	MOVAPS  constants<>+1376(SB), X9
+	MOVAPS  constants<>+1392(SB), X8
 	PCALIGN $0x20
 
 mainLoop:
@@ -5356,7 +5276,7 @@ mainLoop:
 	MULPS    X8, X3
 	SUBPS    X3, X4
 	MOVAPS   X2, X3
-	MULPS    constants<>+1312(SB), X3
+	MULPS    constants<>+1408(SB), X3
 	MOVAPS   X4, X5
 	ADDPS    X3, X5
 	MOVAPS   X5, X6
@@ -5364,18 +5284,18 @@ mainLoop:
 	SUBPS    X6, X3
 	ADDPS    X14, X3
 	MOVAPS   X2, X4
-	MULPS    constants<>+1328(SB), X4
+	MULPS    constants<>+1424(SB), X4
 	MOVAPS   X5, X6
 	ADDPS    X4, X6
 	MOVAPS   X6, X7
 	SUBPS    X5, X7
 	SUBPS    X7, X4
 	ADDPS    X4, X3
-	MULPS    constants<>+1344(SB), X2
+	MULPS    constants<>+1440(SB), X2
 	SUBPS    X2, X3
 	ADDPS    X3, X6
 	MOVAPS   X6, X2
-	ANDPS    constants<>+976(SB), X2
+	ANDPS    constants<>+1072(SB), X2
 	MOVAPS   X6, X3
 	SUBPS    X2, X3
 	MOVAPS   X2, X4
@@ -5388,10 +5308,10 @@ mainLoop:
 	MOVAPS   X2, X5
 	MULPS    X2, X5
 	MOVAPS   X2, X7
-	MULPS    constants<>+1360(SB), X7
-	ADDPS    constants<>+1376(SB), X7
+	MULPS    constants<>+1456(SB), X7
+	ADDPS    constants<>+1472(SB), X7
 	MULPS    X2, X7
-	ADDPS    constants<>+1392(SB), X7
+	ADDPS    constants<>+1488(SB), X7
 	MULPS    X7, X5
 	ADDPS    X5, X3
 	MULPS    X13, X4
@@ -5437,26 +5357,26 @@ load1:
 load3:
 	MOVAPS   X0, X1
 	ANDPS    constants<>+32(SB), X1
-	PCMPGTL  constants<>+1248(SB), X1
+	PCMPGTL  constants<>+1344(SB), X1
 	MOVUPS   (R10), X2
 	ANDPS    X2, X1
 	MOVMSKPS X1, R9
 	TESTL    R9, R9
 	JNE      tailStop
 	MOVAPS   X0, X1
-	MULPS    constants<>+1264(SB), X1
-	ADDPS    constants<>+1216(SB), X1
+	MULPS    constants<>+1360(SB), X1
+	ADDPS    constants<>+1312(SB), X1
 	MOVAPS   X1, X3
-	SUBPS    constants<>+1216(SB), X3
+	SUBPS    constants<>+1312(SB), X3
 	MOVAPS   X3, X4
-	MULPS    constants<>+1280(SB), X4
+	MULPS    constants<>+1376(SB), X4
 	MOVAPS   X0, X5
 	SUBPS    X4, X5
 	MOVAPS   X3, X4
-	MULPS    constants<>+1296(SB), X4
+	MULPS    constants<>+1392(SB), X4
 	SUBPS    X4, X5
 	MOVAPS   X3, X4
-	MULPS    constants<>+1312(SB), X4
+	MULPS    constants<>+1408(SB), X4
 	MOVAPS   X5, X6
 	ADDPS    X4, X6
 	MOVAPS   X6, X7
@@ -5464,18 +5384,18 @@ load3:
 	SUBPS    X7, X4
 	ADDPS    constants<>+80(SB), X4
 	MOVAPS   X3, X5
-	MULPS    constants<>+1328(SB), X5
+	MULPS    constants<>+1424(SB), X5
 	MOVAPS   X6, X7
 	ADDPS    X5, X7
 	MOVAPS   X7, X8
 	SUBPS    X6, X8
 	SUBPS    X8, X5
 	ADDPS    X5, X4
-	MULPS    constants<>+1344(SB), X3
+	MULPS    constants<>+1440(SB), X3
 	SUBPS    X3, X4
 	ADDPS    X4, X7
 	MOVAPS   X7, X3
-	ANDPS    constants<>+976(SB), X3
+	ANDPS    constants<>+1072(SB), X3
 	MOVAPS   X7, X4
 	SUBPS    X3, X4
 	MOVAPS   X3, X5
@@ -5484,17 +5404,17 @@ load3:
 	MULPS    X3, X4
 	MOVAPS   X5, X3
 	ADDPS    X4, X3
-	MULPS    constants<>+1232(SB), X4
+	MULPS    constants<>+1328(SB), X4
 	MOVAPS   X3, X6
 	MULPS    X3, X6
 	MOVAPS   X3, X8
-	MULPS    constants<>+1360(SB), X8
-	ADDPS    constants<>+1376(SB), X8
+	MULPS    constants<>+1456(SB), X8
+	ADDPS    constants<>+1472(SB), X8
 	MULPS    X3, X8
-	ADDPS    constants<>+1392(SB), X8
+	ADDPS    constants<>+1488(SB), X8
 	MULPS    X8, X6
 	ADDPS    X6, X4
-	MULPS    constants<>+1232(SB), X5
+	MULPS    constants<>+1328(SB), X5
 	ADDPS    X4, X5
 	MULPS    X7, X5
 	ADDPS    X7, X5
@@ -5540,15 +5460,15 @@ TEXT ·cosSSE(SB), NOSPLIT, $0-32
 	LEAQ    -4(CX), R8
 	CMPQ    AX, R8
 	JGT     tail
-	MOVAPS  constants<>+1408(SB), X15
-	MOVAPS  constants<>+1232(SB), X14
+	MOVAPS  constants<>+1504(SB), X15
+	MOVAPS  constants<>+1328(SB), X14
 	MOVAPS  constants<>+32(SB), X13
-	MOVAPS  constants<>+1248(SB), X12
-	MOVAPS  constants<>+1264(SB), X11
-	MOVAPS  constants<>+1424(SB), X10
-	MOVAPS  constants<>+576(SB), X9
-	MOVAPS  constants<>+1280(SB), X8
-	MOVAPS  constants<>+1296(SB), X7
+	MOVAPS  constants<>+1344(SB), X12
+	MOVAPS  constants<>+1360(SB), X11
+	MOVAPS  constants<>+1520(SB), X10
+	MOVAPS  constants<>+672(SB), X9
+	MOVAPS  constants<>+1376(SB), X8
+	MOVAPS  constants<>+1392(SB), X7
 	PCALIGN $0x20
 
 mainLoop:
@@ -5573,7 +5493,7 @@ mainLoop:
 	MULPS    X7, X3
 	SUBPS    X3, X0
 	MOVAPS   X2, X3
-	MULPS    constants<>+1312(SB), X3
+	MULPS    constants<>+1408(SB), X3
 	MOVAPS   X0, X4
 	ADDPS    X3, X4
 	MOVAPS   X4, X5
@@ -5581,18 +5501,18 @@ mainLoop:
 	SUBPS    X5, X3
 	ADDPS    constants<>+80(SB), X3
 	MOVAPS   X2, X0
-	MULPS    constants<>+1328(SB), X0
+	MULPS    constants<>+1424(SB), X0
 	MOVAPS   X4, X5
 	ADDPS    X0, X5
 	MOVAPS   X5, X6
 	SUBPS    X4, X6
 	SUBPS    X6, X0
 	ADDPS    X0, X3
-	MULPS    constants<>+1344(SB), X2
+	MULPS    constants<>+1440(SB), X2
 	SUBPS    X2, X3
 	ADDPS    X3, X5
 	MOVAPS   X5, X0
-	ANDPS    constants<>+976(SB), X0
+	ANDPS    constants<>+1072(SB), X0
 	MOVAPS   X5, X2
 	SUBPS    X0, X2
 	MOVAPS   X0, X3
@@ -5605,10 +5525,10 @@ mainLoop:
 	MOVAPS   X0, X4
 	MULPS    X0, X4
 	MOVAPS   X0, X6
-	MULPS    constants<>+1360(SB), X6
-	ADDPS    constants<>+1376(SB), X6
+	MULPS    constants<>+1456(SB), X6
+	ADDPS    constants<>+1472(SB), X6
 	MULPS    X0, X6
-	ADDPS    constants<>+1392(SB), X6
+	ADDPS    constants<>+1488(SB), X6
 	MULPS    X6, X4
 	ADDPS    X4, X2
 	MULPS    X14, X3
@@ -5649,27 +5569,27 @@ load1:
 load3:
 	ANDPS    constants<>+32(SB), X0
 	MOVAPS   X0, X1
-	PCMPGTL  constants<>+1248(SB), X1
+	PCMPGTL  constants<>+1344(SB), X1
 	MOVUPS   (R10), X2
 	ANDPS    X2, X1
 	MOVMSKPS X1, R9
 	TESTL    R9, R9
 	JNE      tailStop
 	MOVAPS   X0, X1
-	MULPS    constants<>+1264(SB), X1
-	ADDPS    constants<>+1424(SB), X1
-	ADDPS    constants<>+1408(SB), X1
+	MULPS    constants<>+1360(SB), X1
+	ADDPS    constants<>+1520(SB), X1
+	ADDPS    constants<>+1504(SB), X1
 	MOVAPS   X1, X3
-	SUBPS    constants<>+1408(SB), X3
-	ADDPS    constants<>+576(SB), X3
+	SUBPS    constants<>+1504(SB), X3
+	ADDPS    constants<>+672(SB), X3
 	MOVAPS   X3, X4
-	MULPS    constants<>+1280(SB), X4
+	MULPS    constants<>+1376(SB), X4
 	SUBPS    X4, X0
 	MOVAPS   X3, X4
-	MULPS    constants<>+1296(SB), X4
+	MULPS    constants<>+1392(SB), X4
 	SUBPS    X4, X0
 	MOVAPS   X3, X4
-	MULPS    constants<>+1312(SB), X4
+	MULPS    constants<>+1408(SB), X4
 	MOVAPS   X0, X5
 	ADDPS    X4, X5
 	MOVAPS   X5, X6
@@ -5677,18 +5597,18 @@ load3:
 	SUBPS    X6, X4
 	ADDPS    constants<>+80(SB), X4
 	MOVAPS   X3, X0
-	MULPS    constants<>+1328(SB), X0
+	MULPS    constants<>+1424(SB), X0
 	MOVAPS   X5, X6
 	ADDPS    X0, X6
 	MOVAPS   X6, X7
 	SUBPS    X5, X7
 	SUBPS    X7, X0
 	ADDPS    X0, X4
-	MULPS    constants<>+1344(SB), X3
+	MULPS    constants<>+1440(SB), X3
 	SUBPS    X3, X4
 	ADDPS    X4, X6
 	MOVAPS   X6, X0
-	ANDPS    constants<>+976(SB), X0
+	ANDPS    constants<>+1072(SB), X0
 	MOVAPS   X6, X3
 	SUBPS    X0, X3
 	MOVAPS   X0, X4
@@ -5697,17 +5617,17 @@ load3:
 	MULPS    X0, X3
 	MOVAPS   X4, X0
 	ADDPS    X3, X0
-	MULPS    constants<>+1232(SB), X3
+	MULPS    constants<>+1328(SB), X3
 	MOVAPS   X0, X5
 	MULPS    X0, X5
 	MOVAPS   X0, X7
-	MULPS    constants<>+1360(SB), X7
-	ADDPS    constants<>+1376(SB), X7
+	MULPS    constants<>+1456(SB), X7
+	ADDPS    constants<>+1472(SB), X7
 	MULPS    X0, X7
-	ADDPS    constants<>+1392(SB), X7
+	ADDPS    constants<>+1488(SB), X7
 	MULPS    X7, X5
 	ADDPS    X5, X3
-	MULPS    constants<>+1232(SB), X4
+	MULPS    constants<>+1328(SB), X4
 	ADDPS    X3, X4
 	MULPS    X6, X4
 	ADDPS    X6, X4
@@ -5748,14 +5668,14 @@ TEXT ·tanSSE(SB), NOSPLIT, $0-32
 	LEAQ    -4(CX), R8
 	CMPQ    AX, R8
 	JGT     tail
-	MOVAPS  constants<>+1216(SB), X15
+	MOVAPS  constants<>+1312(SB), X15
 	XORPS   X14, X14
-	MOVAPS  constants<>+1440(SB), X13
+	MOVAPS  constants<>+1536(SB), X13
 	MOVAPS  constants<>+32(SB), X12
-	MOVAPS  constants<>+1248(SB), X11
-	MOVAPS  constants<>+1456(SB), X10
-	MOVAPS  constants<>+1472(SB), X9
-	MOVAPS  constants<>+1488(SB), X8
+	MOVAPS  constants<>+1344(SB), X11
+	MOVAPS  constants<>+1552(SB), X10
+	MOVAPS  constants<>+1568(SB), X9
+	MOVAPS  constants<>+1584(SB), X8
 	PCALIGN $0x20
 
 mainLoop:
@@ -5779,7 +5699,7 @@ mainLoop:
 	MULPS    X8, X3
 	SUBPS    X3, X4
 	MOVAPS   X2, X3
-	MULPS    constants<>+1504(SB), X3
+	MULPS    constants<>+1600(SB), X3
 	MOVAPS   X4, X5
 	ADDPS    X3, X5
 	MOVAPS   X5, X6
@@ -5787,14 +5707,14 @@ mainLoop:
 	SUBPS    X6, X3
 	ADDPS    X14, X3
 	MOVAPS   X2, X4
-	MULPS    constants<>+1520(SB), X4
+	MULPS    constants<>+1616(SB), X4
 	MOVAPS   X5, X6
 	ADDPS    X4, X6
 	MOVAPS   X6, X7
 	SUBPS    X5, X7
 	SUBPS    X7, X4
 	ADDPS    X4, X3
-	MULPS    constants<>+1536(SB), X2
+	MULPS    constants<>+1632(SB), X2
 	SUBPS    X2, X3
 	MOVAPS   X6, X2
 	MULPS    X6, X2
@@ -5804,18 +5724,18 @@ mainLoop:
 	MOVAPS   X6, X3
 	MULPS    X2, X3
 	MOVAPS   X2, X5
-	MULPS    constants<>+1552(SB), X5
-	ADDPS    constants<>+1568(SB), X5
+	MULPS    constants<>+1648(SB), X5
+	ADDPS    constants<>+1664(SB), X5
 	MULPS    X2, X5
-	ADDPS    constants<>+1584(SB), X5
+	ADDPS    constants<>+1680(SB), X5
 	MULPS    X2, X5
-	ADDPS    constants<>+1600(SB), X5
+	ADDPS    constants<>+1696(SB), X5
 	MULPS    X2, X5
-	ADDPS    constants<>+1616(SB), X5
+	ADDPS    constants<>+1712(SB), X5
 	MULPS    X2, X5
-	ADDPS    constants<>+1632(SB), X5
+	ADDPS    constants<>+1728(SB), X5
 	MULPS    X2, X5
-	ADDPS    constants<>+1648(SB), X5
+	ADDPS    constants<>+1744(SB), X5
 	MULPS    X5, X3
 	ADDPS    X4, X3
 	ADDPS    X6, X3
@@ -5867,26 +5787,26 @@ load1:
 load3:
 	MOVAPS   X0, X1
 	ANDPS    constants<>+32(SB), X1
-	PCMPGTL  constants<>+1248(SB), X1
+	PCMPGTL  constants<>+1344(SB), X1
 	MOVUPS   (R10), X2
 	ANDPS    X2, X1
 	MOVMSKPS X1, R9
 	TESTL    R9, R9
 	JNE      tailStop
 	MOVAPS   X0, X1
-	MULPS    constants<>+1456(SB), X1
-	ADDPS    constants<>+1216(SB), X1
+	MULPS    constants<>+1552(SB), X1
+	ADDPS    constants<>+1312(SB), X1
 	MOVAPS   X1, X3
-	SUBPS    constants<>+1216(SB), X3
+	SUBPS    constants<>+1312(SB), X3
 	MOVAPS   X3, X4
-	MULPS    constants<>+1472(SB), X4
+	MULPS    constants<>+1568(SB), X4
 	MOVAPS   X0, X5
 	SUBPS    X4, X5
 	MOVAPS   X3, X4
-	MULPS    constants<>+1488(SB), X4
+	MULPS    constants<>+1584(SB), X4
 	SUBPS    X4, X5
 	MOVAPS   X3, X4
-	MULPS    constants<>+1504(SB), X4
+	MULPS    constants<>+1600(SB), X4
 	MOVAPS   X5, X6
 	ADDPS    X4, X6
 	MOVAPS   X6, X7
@@ -5894,14 +5814,14 @@ load3:
 	SUBPS    X7, X4
 	ADDPS    constants<>+80(SB), X4
 	MOVAPS   X3, X5
-	MULPS    constants<>+1520(SB), X5
+	MULPS    constants<>+1616(SB), X5
 	MOVAPS   X6, X7
 	ADDPS    X5, X7
 	MOVAPS   X7, X8
 	SUBPS    X6, X8
 	SUBPS    X8, X5
 	ADDPS    X5, X4
-	MULPS    constants<>+1536(SB), X3
+	MULPS    constants<>+1632(SB), X3
 	SUBPS    X3, X4
 	MOVAPS   X7, X3
 	MULPS    X7, X3
@@ -5911,23 +5831,23 @@ load3:
 	MOVAPS   X7, X4
 	MULPS    X3, X4
 	MOVAPS   X3, X6
-	MULPS    constants<>+1552(SB), X6
-	ADDPS    constants<>+1568(SB), X6
+	MULPS    constants<>+1648(SB), X6
+	ADDPS    constants<>+1664(SB), X6
 	MULPS    X3, X6
-	ADDPS    constants<>+1584(SB), X6
+	ADDPS    constants<>+1680(SB), X6
 	MULPS    X3, X6
-	ADDPS    constants<>+1600(SB), X6
+	ADDPS    constants<>+1696(SB), X6
 	MULPS    X3, X6
-	ADDPS    constants<>+1616(SB), X6
+	ADDPS    constants<>+1712(SB), X6
 	MULPS    X3, X6
-	ADDPS    constants<>+1632(SB), X6
+	ADDPS    constants<>+1728(SB), X6
 	MULPS    X3, X6
-	ADDPS    constants<>+1648(SB), X6
+	ADDPS    constants<>+1744(SB), X6
 	MULPS    X6, X4
 	ADDPS    X5, X4
 	ADDPS    X7, X4
-	PAND     constants<>+1440(SB), X1
-	PCMPEQL  constants<>+1440(SB), X1
+	PAND     constants<>+1536(SB), X1
+	PCMPEQL  constants<>+1536(SB), X1
 	MOVAPS   X1, X3
 	ANDPS    constants<>+112(SB), X3
 	MOVAPS   X1, X5
@@ -5977,16 +5897,16 @@ TEXT ·asinSSE(SB), NOSPLIT, $0-24
 	LEAQ    -4(CX), R8
 	CMPQ    AX, R8
 	JGT     tail
-	MOVAPS  constants<>+1664(SB), X15
+	MOVAPS  constants<>+1760(SB), X15
 	MOVAPS  constants<>+64(SB), X14
-	MOVAPS  constants<>+1680(SB), X13
+	MOVAPS  constants<>+1776(SB), X13
 	MOVAPS  constants<>+32(SB), X12
-	MOVAPS  constants<>+576(SB), X11
-	MOVAPS  constants<>+1696(SB), X10
-	MOVAPS  constants<>+1712(SB), X9
-	MOVAPS  constants<>+1728(SB), X8
-	MOVAPS  constants<>+1744(SB), X7
-	MOVAPS  constants<>+1760(SB), X6
+	MOVAPS  constants<>+672(SB), X11
+	MOVAPS  constants<>+1792(SB), X10
+	MOVAPS  constants<>+1808(SB), X9
+	MOVAPS  constants<>+1824(SB), X8
+	MOVAPS  constants<>+1840(SB), X7
+	MOVAPS  constants<>+1856(SB), X6
 	PCALIGN $0x20
 
 mainLoop:
@@ -6021,14 +5941,14 @@ mainLoop:
 	MULPS  X3, X5
 	ADDPS  X6, X5
 	MULPS  X3, X5
-	ADDPS  constants<>+1776(SB), X5
+	ADDPS  constants<>+1872(SB), X5
 	MULPS  X5, X1
 	ADDPS  X4, X1
 	MOVAPS X1, X3
-	MULPS  constants<>+1792(SB), X3
+	MULPS  constants<>+1888(SB), X3
 	MOVAPS X13, X4
 	SUBPS  X3, X4
-	ADDPS  constants<>+1808(SB), X4
+	ADDPS  constants<>+1904(SB), X4
 	ANDPS  X2, X4
 	ANDNPS X1, X2
 	ORPS   X2, X4
@@ -6062,11 +5982,11 @@ load1:
 load3:
 	MOVAPS X0, X1
 	ANDPS  constants<>+32(SB), X1
-	MOVAPS constants<>+1664(SB), X2
+	MOVAPS constants<>+1760(SB), X2
 	CMPPS  X1, X2, $0x01
 	MOVAPS constants<>+64(SB), X3
 	SUBPS  X1, X3
-	MULPS  constants<>+576(SB), X3
+	MULPS  constants<>+672(SB), X3
 	MOVAPS X1, X4
 	MULPS  X1, X4
 	ANDPS  X2, X3
@@ -6081,23 +6001,23 @@ load3:
 	MOVAPS X4, X1
 	MULPS  X3, X1
 	MOVAPS X3, X5
-	MULPS  constants<>+1696(SB), X5
-	ADDPS  constants<>+1712(SB), X5
+	MULPS  constants<>+1792(SB), X5
+	ADDPS  constants<>+1808(SB), X5
 	MULPS  X3, X5
-	ADDPS  constants<>+1728(SB), X5
+	ADDPS  constants<>+1824(SB), X5
 	MULPS  X3, X5
-	ADDPS  constants<>+1744(SB), X5
+	ADDPS  constants<>+1840(SB), X5
 	MULPS  X3, X5
-	ADDPS  constants<>+1760(SB), X5
+	ADDPS  constants<>+1856(SB), X5
 	MULPS  X3, X5
-	ADDPS  constants<>+1776(SB), X5
+	ADDPS  constants<>+1872(SB), X5
 	MULPS  X5, X1
 	ADDPS  X4, X1
 	MOVAPS X1, X3
-	MULPS  constants<>+1792(SB), X3
-	MOVAPS constants<>+1680(SB), X4
+	MULPS  constants<>+1888(SB), X3
+	MOVAPS constants<>+1776(SB), X4
 	SUBPS  X3, X4
-	ADDPS  constants<>+1808(SB), X4
+	ADDPS  constants<>+1904(SB), X4
 	ANDPS  X2, X4
 	ANDNPS X1, X2
 	ORPS   X2, X4
@@ -6130,16 +6050,16 @@ TEXT ·acosSSE(SB), NOSPLIT, $0-24
 	LEAQ    -4(CX), R8
 	CMPQ    AX, R8
 	JGT     tail
-	MOVAPS  constants<>+1664(SB), X15
+	MOVAPS  constants<>+1760(SB), X15
 	MOVAPS  constants<>+64(SB), X14
-	MOVAPS  constants<>+1824(SB), X13
-	MOVAPS  constants<>+1680(SB), X12
+	MOVAPS  constants<>+1920(SB), X13
+	MOVAPS  constants<>+1776(SB), X12
 	MOVAPS  constants<>+32(SB), X11
-	MOVAPS  constants<>+576(SB), X10
-	MOVAPS  constants<>+1696(SB), X9
-	MOVAPS  constants<>+1712(SB), X8
-	MOVAPS  constants<>+1728(SB), X7
-	MOVAPS  constants<>+1744(SB), X6
+	MOVAPS  constants<>+672(SB), X10
+	MOVAPS  constants<>+1792(SB), X9
+	MOVAPS  constants<>+1808(SB), X8
+	MOVAPS  constants<>+1824(SB), X7
+	MOVAPS  constants<>+1840(SB), X6
 	PCALIGN $0x20
 
 mainLoop:
@@ -6172,9 +6092,9 @@ mainLoop:
 	MULPS  X3, X5
 	ADDPS  X6, X5
 	MULPS  X3, X5
-	ADDPS  constants<>+1760(SB), X5
+	ADDPS  constants<>+1856(SB), X5
 	MULPS  X3, X5
-	ADDPS  constants<>+1776(SB), X5
+	ADDPS  constants<>+1872(SB), X5
 	MULPS  X5, X1
 	ADDPS  X4, X1
 	MOVAPS X0, X3
@@ -6188,7 +6108,7 @@ mainLoop:
 	ORPS   X3, X5
 	PAND   constants<>+48(SB), X0
 	XORPS  X0, X1
-	SUBPS  constants<>+1808(SB), X1
+	SUBPS  constants<>+1904(SB), X1
 	MOVAPS X12, X0
 	SUBPS  X1, X0
 	ANDPS  X2, X5
@@ -6221,11 +6141,11 @@ load1:
 load3:
 	MOVAPS X0, X1
 	ANDPS  constants<>+32(SB), X1
-	MOVAPS constants<>+1664(SB), X2
+	MOVAPS constants<>+1760(SB), X2
 	CMPPS  X1, X2, $0x01
 	MOVAPS constants<>+64(SB), X3
 	SUBPS  X1, X3
-	MULPS  constants<>+576(SB), X3
+	MULPS  constants<>+672(SB), X3
 	MOVAPS X1, X4
 	MULPS  X1, X4
 	ANDPS  X2, X3
@@ -6240,31 +6160,31 @@ load3:
 	MOVAPS X4, X1
 	MULPS  X3, X1
 	MOVAPS X3, X5
-	MULPS  constants<>+1696(SB), X5
-	ADDPS  constants<>+1712(SB), X5
+	MULPS  constants<>+1792(SB), X5
+	ADDPS  constants<>+1808(SB), X5
 	MULPS  X3, X5
-	ADDPS  constants<>+1728(SB), X5
+	ADDPS  constants<>+1824(SB), X5
 	MULPS  X3, X5
-	ADDPS  constants<>+1744(SB), X5
+	ADDPS  constants<>+1840(SB), X5
 	MULPS  X3, X5
-	ADDPS  constants<>+1760(SB), X5
+	ADDPS  constants<>+1856(SB), X5
 	MULPS  X3, X5
-	ADDPS  constants<>+1776(SB), X5
+	ADDPS  constants<>+1872(SB), X5
 	MULPS  X5, X1
 	ADDPS  X4, X1
 	MOVAPS X0, X3
 	CMPPS  constants<>+80(SB), X3, $0x01
 	MOVAPS X1, X4
 	ADDPS  X1, X4
-	MOVAPS constants<>+1824(SB), X5
+	MOVAPS constants<>+1920(SB), X5
 	SUBPS  X4, X5
 	ANDPS  X3, X5
 	ANDNPS X4, X3
 	ORPS   X3, X5
 	PAND   constants<>+48(SB), X0
 	XORPS  X0, X1
-	SUBPS  constants<>+1808(SB), X1
-	MOVAPS constants<>+1680(SB), X0
+	SUBPS  constants<>+1904(SB), X1
+	MOVAPS constants<>+1776(SB), X0
 	SUBPS  X1, X0
 	ANDPS  X2, X5
 	ANDNPS X0, X2
@@ -6296,15 +6216,15 @@ TEXT ·atanSSE(SB), NOSPLIT, $0-24
 	CMPQ    AX, R8
 	JGT     tail
 	MOVAPS  constants<>+64(SB), X15
-	MOVAPS  constants<>+1680(SB), X14
+	MOVAPS  constants<>+1776(SB), X14
 	MOVAPS  constants<>+32(SB), X13
-	MOVAPS  constants<>+1840(SB), X12
-	MOVAPS  constants<>+1856(SB), X11
-	MOVAPS  constants<>+1872(SB), X10
-	MOVAPS  constants<>+1888(SB), X9
-	MOVAPS  constants<>+1904(SB), X8
-	MOVAPS  constants<>+1920(SB), X7
-	MOVAPS  constants<>+1936(SB), X6
+	MOVAPS  constants<>+1936(SB), X12
+	MOVAPS  constants<>+1952(SB), X11
+	MOVAPS  constants<>+1968(SB), X10
+	MOVAPS  constants<>+1984(SB), X9
+	MOVAPS  constants<>+2000(SB), X8
+	MOVAPS  constants<>+2016(SB), X7
+	MOVAPS  constants<>+2032(SB), X6
 	PCALIGN $0x20
 
 mainLoop:
@@ -6334,15 +6254,15 @@ mainLoop:
 	MULPS  X3, X5
 	ADDPS  X6, X5
 	MULPS  X3, X5
-	ADDPS  constants<>+1952(SB), X5
+	ADDPS  constants<>+2048(SB), X5
 	MULPS  X3, X5
-	ADDPS  constants<>+1968(SB), X5
+	ADDPS  constants<>+2064(SB), X5
 	MULPS  X5, X4
 	ADDPS  X2, X4
 	MOVAPS X15, X2
 	CMPPS  X1, X2, $0x01
 	MOVAPS X4, X1
-	SUBPS  constants<>+1808(SB), X1
+	SUBPS  constants<>+1904(SB), X1
 	MOVAPS X14, X3
 	SUBPS  X1, X3
 	ANDPS  X2, X3
@@ -6387,29 +6307,29 @@ load3:
 	MOVAPS X2, X4
 	MULPS  X3, X4
 	MOVAPS X3, X5
-	MULPS  constants<>+1840(SB), X5
-	ADDPS  constants<>+1856(SB), X5
-	MULPS  X3, X5
-	ADDPS  constants<>+1872(SB), X5
-	MULPS  X3, X5
-	ADDPS  constants<>+1888(SB), X5
-	MULPS  X3, X5
-	ADDPS  constants<>+1904(SB), X5
-	MULPS  X3, X5
-	ADDPS  constants<>+1920(SB), X5
-	MULPS  X3, X5
-	ADDPS  constants<>+1936(SB), X5
-	MULPS  X3, X5
+	MULPS  constants<>+1936(SB), X5
 	ADDPS  constants<>+1952(SB), X5
 	MULPS  X3, X5
 	ADDPS  constants<>+1968(SB), X5
+	MULPS  X3, X5
+	ADDPS  constants<>+1984(SB), X5
+	MULPS  X3, X5
+	ADDPS  constants<>+2000(SB), X5
+	MULPS  X3, X5
+	ADDPS  constants<>+2016(SB), X5
+	MULPS  X3, X5
+	ADDPS  constants<>+2032(SB), X5
+	MULPS  X3, X5
+	ADDPS  constants<>+2048(SB), X5
+	MULPS  X3, X5
+	ADDPS  constants<>+2064(SB), X5
 	MULPS  X5, X4
 	ADDPS  X2, X4
 	MOVAPS constants<>+64(SB), X2
 	CMPPS  X1, X2, $0x01
 	MOVAPS X4, X1
-	SUBPS  constants<>+1808(SB), X1
-	MOVAPS constants<>+1680(SB), X3
+	SUBPS  constants<>+1904(SB), X1
+	MOVAPS constants<>+1776(SB), X3
 	SUBPS  X1, X3
 	ANDPS  X2, X3
 	ANDNPS X4, X2
@@ -6443,9 +6363,9 @@ TEXT ·tanhSSE(SB), NOSPLIT, $0-24
 	CMPQ    AX, R8
 	JGT     single
 	MOVAPS  constants<>+64(SB), X15
-	MOVAPS  constants<>+1792(SB), X14
-	MOVAPS  constants<>+1984(SB), X13
-	MOVAPS  constants<>+2000(SB), X12
+	MOVAPS  constants<>+1888(SB), X14
+	MOVAPS  constants<>+2080(SB), X13
+	MOVAPS  constants<>+2096(SB), X12
 	PCALIGN $0x20
 
 mainLoop:
@@ -6468,61 +6388,61 @@ mainLoop:
 	MOVAPS X2, X7
 	MULPS  X5, X7
 	MOVAPS X3, X8
-	MULPS  constants<>+2016(SB), X8
+	MULPS  constants<>+2112(SB), X8
 	MOVAPS X5, X9
-	MULPS  constants<>+2016(SB), X9
-	ADDPS  constants<>+2032(SB), X8
-	ADDPS  constants<>+2032(SB), X9
+	MULPS  constants<>+2112(SB), X9
+	ADDPS  constants<>+2128(SB), X8
+	ADDPS  constants<>+2128(SB), X9
 	MULPS  X3, X8
 	MULPS  X5, X9
-	ADDPS  constants<>+2048(SB), X8
-	ADDPS  constants<>+2048(SB), X9
+	ADDPS  constants<>+2144(SB), X8
+	ADDPS  constants<>+2144(SB), X9
 	MULPS  X3, X8
 	MULPS  X5, X9
-	ADDPS  constants<>+2064(SB), X8
-	ADDPS  constants<>+2064(SB), X9
+	ADDPS  constants<>+2160(SB), X8
+	ADDPS  constants<>+2160(SB), X9
 	MULPS  X3, X8
 	MULPS  X5, X9
-	ADDPS  constants<>+2080(SB), X8
-	ADDPS  constants<>+2080(SB), X9
+	ADDPS  constants<>+2176(SB), X8
+	ADDPS  constants<>+2176(SB), X9
 	MULPS  X8, X6
 	MULPS  X9, X7
 	ADDPS  X4, X6
 	ADDPS  X2, X7
 	MOVAPS X4, X3
-	MULPS  constants<>+2096(SB), X3
+	MULPS  constants<>+2192(SB), X3
 	MOVAPS X2, X5
-	MULPS  constants<>+2096(SB), X5
+	MULPS  constants<>+2192(SB), X5
 	ADDPS  constants<>+240(SB), X3
 	ADDPS  constants<>+240(SB), X5
 	MOVAPS X3, X8
 	SUBPS  constants<>+240(SB), X8
 	MOVAPS X5, X9
 	SUBPS  constants<>+240(SB), X9
-	MULPS  constants<>+2112(SB), X8
-	MULPS  constants<>+2112(SB), X9
+	MULPS  constants<>+2208(SB), X8
+	MULPS  constants<>+2208(SB), X9
 	MOVAPS X4, X10
 	SUBPS  X8, X10
 	MOVAPS X2, X8
 	SUBPS  X9, X8
 	MOVAPS X10, X9
-	MULPS  constants<>+2128(SB), X9
+	MULPS  constants<>+2224(SB), X9
 	MOVAPS X8, X11
-	MULPS  constants<>+2128(SB), X11
-	ADDPS  constants<>+2144(SB), X9
-	ADDPS  constants<>+2144(SB), X11
+	MULPS  constants<>+2224(SB), X11
+	ADDPS  constants<>+2240(SB), X9
+	ADDPS  constants<>+2240(SB), X11
 	MULPS  X10, X9
 	MULPS  X8, X11
-	ADDPS  constants<>+2160(SB), X9
-	ADDPS  constants<>+2160(SB), X11
+	ADDPS  constants<>+2256(SB), X9
+	ADDPS  constants<>+2256(SB), X11
 	MULPS  X10, X9
 	MULPS  X8, X11
-	ADDPS  constants<>+2176(SB), X9
-	ADDPS  constants<>+2176(SB), X11
+	ADDPS  constants<>+2272(SB), X9
+	ADDPS  constants<>+2272(SB), X11
 	MULPS  X10, X9
 	MULPS  X8, X11
-	ADDPS  constants<>+2192(SB), X9
-	ADDPS  constants<>+2192(SB), X11
+	ADDPS  constants<>+2288(SB), X9
+	ADDPS  constants<>+2288(SB), X11
 	MULPS  X10, X9
 	MULPS  X8, X11
 	ADDPS  X14, X9
@@ -6577,52 +6497,52 @@ singleLoop:
 	MOVUPS (SI)(AX*4), X0
 	MOVAPS X0, X1
 	ANDPS  constants<>+32(SB), X1
-	MOVAPS constants<>+1984(SB), X2
+	MOVAPS constants<>+2080(SB), X2
 	MINPS  X1, X2
 	MOVAPS X2, X1
 	MULPS  X2, X1
 	MOVAPS X2, X3
 	MULPS  X1, X3
 	MOVAPS X1, X4
-	MULPS  constants<>+2016(SB), X4
-	ADDPS  constants<>+2032(SB), X4
+	MULPS  constants<>+2112(SB), X4
+	ADDPS  constants<>+2128(SB), X4
 	MULPS  X1, X4
-	ADDPS  constants<>+2048(SB), X4
+	ADDPS  constants<>+2144(SB), X4
 	MULPS  X1, X4
-	ADDPS  constants<>+2064(SB), X4
+	ADDPS  constants<>+2160(SB), X4
 	MULPS  X1, X4
-	ADDPS  constants<>+2080(SB), X4
+	ADDPS  constants<>+2176(SB), X4
 	MULPS  X4, X3
 	ADDPS  X2, X3
 	MOVAPS X2, X1
-	MULPS  constants<>+2096(SB), X1
+	MULPS  constants<>+2192(SB), X1
 	ADDPS  constants<>+240(SB), X1
 	MOVAPS X1, X4
 	SUBPS  constants<>+240(SB), X4
-	MULPS  constants<>+2112(SB), X4
+	MULPS  constants<>+2208(SB), X4
 	MOVAPS X2, X5
 	SUBPS  X4, X5
 	MOVAPS X5, X4
-	MULPS  constants<>+2128(SB), X4
-	ADDPS  constants<>+2144(SB), X4
+	MULPS  constants<>+2224(SB), X4
+	ADDPS  constants<>+2240(SB), X4
 	MULPS  X5, X4
-	ADDPS  constants<>+2160(SB), X4
+	ADDPS  constants<>+2256(SB), X4
 	MULPS  X5, X4
-	ADDPS  constants<>+2176(SB), X4
+	ADDPS  constants<>+2272(SB), X4
 	MULPS  X5, X4
-	ADDPS  constants<>+2192(SB), X4
+	ADDPS  constants<>+2288(SB), X4
 	MULPS  X5, X4
-	ADDPS  constants<>+1792(SB), X4
+	ADDPS  constants<>+1888(SB), X4
 	MULPS  X5, X4
 	ADDPS  constants<>+64(SB), X4
 	PSLLL  $0x17, X1
 	MULPS  X4, X1
 	ADDPS  constants<>+64(SB), X1
-	MOVAPS constants<>+1792(SB), X4
+	MOVAPS constants<>+1888(SB), X4
 	DIVPS  X1, X4
 	MOVAPS constants<>+64(SB), X1
 	SUBPS  X4, X1
-	MOVAPS constants<>+2000(SB), X4
+	MOVAPS constants<>+2096(SB), X4
 	CMPPS  X2, X4, $0x01
 	ANDPS  X4, X1
 	ANDNPS X3, X4
@@ -6657,52 +6577,52 @@ load1:
 load3:
 	MOVAPS X0, X1
 	ANDPS  constants<>+32(SB), X1
-	MOVAPS constants<>+1984(SB), X2
+	MOVAPS constants<>+2080(SB), X2
 	MINPS  X1, X2
 	MOVAPS X2, X1
 	MULPS  X2, X1
 	MOVAPS X2, X3
 	MULPS  X1, X3
 	MOVAPS X1, X4
-	MULPS  constants<>+2016(SB), X4
-	ADDPS  constants<>+2032(SB), X4
+	MULPS  constants<>+2112(SB), X4
+	ADDPS  constants<>+2128(SB), X4
 	MULPS  X1, X4
-	ADDPS  constants<>+2048(SB), X4
+	ADDPS  constants<>+2144(SB), X4
 	MULPS  X1, X4
-	ADDPS  constants<>+2064(SB), X4
+	ADDPS  constants<>+2160(SB), X4
 	MULPS  X1, X4
-	ADDPS  constants<>+2080(SB), X4
+	ADDPS  constants<>+2176(SB), X4
 	MULPS  X4, X3
 	ADDPS  X2, X3
 	MOVAPS X2, X1
-	MULPS  constants<>+2096(SB), X1
+	MULPS  constants<>+2192(SB), X1
 	ADDPS  constants<>+240(SB), X1
 	MOVAPS X1, X4
 	SUBPS  constants<>+240(SB), X4
-	MULPS  constants<>+2112(SB), X4
+	MULPS  constants<>+2208(SB), X4
 	MOVAPS X2, X5
 	SUBPS  X4, X5
 	MOVAPS X5, X4
-	MULPS  constants<>+2128(SB), X4
-	ADDPS  constants<>+2144(SB), X4
+	MULPS  constants<>+2224(SB), X4
+	ADDPS  constants<>+2240(SB), X4
 	MULPS  X5, X4
-	ADDPS  constants<>+2160(SB), X4
+	ADDPS  constants<>+2256(SB), X4
 	MULPS  X5, X4
-	ADDPS  constants<>+2176(SB), X4
+	ADDPS  constants<>+2272(SB), X4
 	MULPS  X5, X4
-	ADDPS  constants<>+2192(SB), X4
+	ADDPS  constants<>+2288(SB), X4
 	MULPS  X5, X4
-	ADDPS  constants<>+1792(SB), X4
+	ADDPS  constants<>+1888(SB), X4
 	MULPS  X5, X4
 	ADDPS  constants<>+64(SB), X4
 	PSLLL  $0x17, X1
 	MULPS  X4, X1
 	ADDPS  constants<>+64(SB), X1
-	MOVAPS constants<>+1792(SB), X4
+	MOVAPS constants<>+1888(SB), X4
 	DIVPS  X1, X4
 	MOVAPS constants<>+64(SB), X1
 	SUBPS  X4, X1
-	MOVAPS constants<>+2000(SB), X4
+	MOVAPS constants<>+2096(SB), X4
 	CMPPS  X2, X4, $0x01
 	ANDPS  X4, X1
 	ANDNPS X3, X4
@@ -6736,16 +6656,16 @@ TEXT ·sinhSSE(SB), NOSPLIT, $0-24
 	LEAQ    -4(CX), R8
 	CMPQ    AX, R8
 	JGT     tail
-	MOVAPS  constants<>+2208(SB), X15
-	MOVAPS  constants<>+2224(SB), X14
-	MOVAPS  constants<>+2240(SB), X13
+	MOVAPS  constants<>+2304(SB), X15
+	MOVAPS  constants<>+2320(SB), X14
+	MOVAPS  constants<>+2336(SB), X13
 	MOVAPS  constants<>+32(SB), X12
-	MOVAPS  constants<>+448(SB), X11
-	MOVAPS  constants<>+464(SB), X10
-	MOVAPS  constants<>+480(SB), X9
-	MOVAPS  constants<>+496(SB), X8
-	MOVAPS  constants<>+512(SB), X7
-	MOVAPS  constants<>+528(SB), X6
+	MOVAPS  constants<>+416(SB), X11
+	MOVAPS  constants<>+432(SB), X10
+	MOVAPS  constants<>+448(SB), X9
+	MOVAPS  constants<>+592(SB), X8
+	MOVAPS  constants<>+608(SB), X7
+	MOVAPS  constants<>+624(SB), X6
 	PCALIGN $0x20
 
 mainLoop:
@@ -6772,9 +6692,9 @@ mainLoop:
 	MULPS  X2, X5
 	ADDPS  X6, X5
 	MULPS  X2, X5
-	ADDPS  constants<>+544(SB), X5
+	ADDPS  constants<>+640(SB), X5
 	MULPS  X2, X5
-	ADDPS  constants<>+560(SB), X5
+	ADDPS  constants<>+656(SB), X5
 	MULPS  X5, X4
 	ADDPS  X2, X4
 	PSLLL  $0x17, X3
@@ -6790,10 +6710,10 @@ mainLoop:
 	MOVAPS X1, X4
 	MULPS  X3, X4
 	MOVAPS X3, X5
-	MULPS  constants<>+2256(SB), X5
-	ADDPS  constants<>+2272(SB), X5
+	MULPS  constants<>+2352(SB), X5
+	ADDPS  constants<>+2368(SB), X5
 	MULPS  X3, X5
-	ADDPS  constants<>+2288(SB), X5
+	ADDPS  constants<>+2384(SB), X5
 	MULPS  X3, X5
 	ADDPS  constants<>+192(SB), X5
 	MULPS  X5, X4
@@ -6831,29 +6751,29 @@ load1:
 load3:
 	MOVAPS X0, X1
 	ANDPS  constants<>+32(SB), X1
-	MOVAPS constants<>+2208(SB), X2
+	MOVAPS constants<>+2304(SB), X2
 	MINPS  X1, X2
 	MOVAPS X2, X3
-	MULPS  constants<>+448(SB), X3
-	ADDPS  constants<>+2240(SB), X3
+	MULPS  constants<>+416(SB), X3
+	ADDPS  constants<>+2336(SB), X3
 	MOVAPS X3, X4
-	SUBPS  constants<>+2240(SB), X4
+	SUBPS  constants<>+2336(SB), X4
 	MOVAPS X4, X5
-	MULPS  constants<>+464(SB), X5
+	MULPS  constants<>+432(SB), X5
 	SUBPS  X5, X2
-	MULPS  constants<>+480(SB), X4
+	MULPS  constants<>+448(SB), X4
 	SUBPS  X4, X2
 	MOVAPS X2, X4
 	MULPS  X2, X4
 	MOVAPS X2, X5
-	MULPS  constants<>+496(SB), X5
-	ADDPS  constants<>+512(SB), X5
+	MULPS  constants<>+592(SB), X5
+	ADDPS  constants<>+608(SB), X5
 	MULPS  X2, X5
-	ADDPS  constants<>+528(SB), X5
+	ADDPS  constants<>+624(SB), X5
 	MULPS  X2, X5
-	ADDPS  constants<>+544(SB), X5
+	ADDPS  constants<>+640(SB), X5
 	MULPS  X2, X5
-	ADDPS  constants<>+560(SB), X5
+	ADDPS  constants<>+656(SB), X5
 	MULPS  X5, X4
 	ADDPS  X2, X4
 	PSLLL  $0x17, X3
@@ -6861,7 +6781,7 @@ load3:
 	ADDPS  X3, X4
 	MOVAPS X4, X2
 	ADDPS  X4, X2
-	MOVAPS constants<>+2224(SB), X3
+	MOVAPS constants<>+2320(SB), X3
 	DIVPS  X4, X3
 	SUBPS  X3, X2
 	MOVAPS X1, X3
@@ -6869,10 +6789,10 @@ load3:
 	MOVAPS X1, X4
 	MULPS  X3, X4
 	MOVAPS X3, X5
-	MULPS  constants<>+2256(SB), X5
-	ADDPS  constants<>+2272(SB), X5
+	MULPS  constants<>+2352(SB), X5
+	ADDPS  constants<>+2368(SB), X5
 	MULPS  X3, X5
-	ADDPS  constants<>+2288(SB), X5
+	ADDPS  constants<>+2384(SB), X5
 	MULPS  X3, X5
 	ADDPS  constants<>+192(SB), X5
 	MULPS  X5, X4
@@ -6909,18 +6829,18 @@ TEXT ·coshSSE(SB), NOSPLIT, $0-24
 	LEAQ    -4(CX), R8
 	CMPQ    AX, R8
 	JGT     tail
-	MOVAPS  constants<>+2208(SB), X15
-	MOVAPS  constants<>+2224(SB), X14
-	MOVAPS  constants<>+2240(SB), X13
+	MOVAPS  constants<>+2304(SB), X15
+	MOVAPS  constants<>+2320(SB), X14
+	MOVAPS  constants<>+2336(SB), X13
 	MOVAPS  constants<>+32(SB), X12
-	MOVAPS  constants<>+448(SB), X11
-	MOVAPS  constants<>+464(SB), X10
-	MOVAPS  constants<>+480(SB), X9
-	MOVAPS  constants<>+496(SB), X8
-	MOVAPS  constants<>+512(SB), X7
-	MOVAPS  constants<>+528(SB), X6
-	MOVAPS  constants<>+544(SB), X5
-	MOVAPS  constants<>+560(SB), X4
+	MOVAPS  constants<>+416(SB), X11
+	MOVAPS  constants<>+432(SB), X10
+	MOVAPS  constants<>+448(SB), X9
+	MOVAPS  constants<>+592(SB), X8
+	MOVAPS  constants<>+608(SB), X7
+	MOVAPS  constants<>+624(SB), X6
+	MOVAPS  constants<>+640(SB), X5
+	MOVAPS  constants<>+656(SB), X4
 	PCALIGN $0x20
 
 mainLoop:
@@ -6985,29 +6905,29 @@ load1:
 
 load3:
 	ANDPS  constants<>+32(SB), X0
-	MOVAPS constants<>+2208(SB), X1
+	MOVAPS constants<>+2304(SB), X1
 	MINPS  X0, X1
 	MOVAPS X1, X0
-	MULPS  constants<>+448(SB), X0
-	ADDPS  constants<>+2240(SB), X0
+	MULPS  constants<>+416(SB), X0
+	ADDPS  constants<>+2336(SB), X0
 	MOVAPS X0, X2
-	SUBPS  constants<>+2240(SB), X2
+	SUBPS  constants<>+2336(SB), X2
 	MOVAPS X2, X3
-	MULPS  constants<>+464(SB), X3
+	MULPS  constants<>+432(SB), X3
 	SUBPS  X3, X1
-	MULPS  constants<>+480(SB), X2
+	MULPS  constants<>+448(SB), X2
 	SUBPS  X2, X1
 	MOVAPS X1, X2
 	MULPS  X1, X2
 	MOVAPS X1, X3
-	MULPS  constants<>+496(SB), X3
-	ADDPS  constants<>+512(SB), X3
+	MULPS  constants<>+592(SB), X3
+	ADDPS  constants<>+608(SB), X3
 	MULPS  X1, X3
-	ADDPS  constants<>+528(SB), X3
+	ADDPS  constants<>+624(SB), X3
 	MULPS  X1, X3
-	ADDPS  constants<>+544(SB), X3
+	ADDPS  constants<>+640(SB), X3
 	MULPS  X1, X3
-	ADDPS  constants<>+560(SB), X3
+	ADDPS  constants<>+656(SB), X3
 	MULPS  X3, X2
 	ADDPS  X1, X2
 	PSLLL  $0x17, X0
@@ -7015,7 +6935,7 @@ load3:
 	ADDPS  X0, X2
 	MOVAPS X2, X0
 	ADDPS  X2, X0
-	MOVAPS constants<>+2224(SB), X1
+	MOVAPS constants<>+2320(SB), X1
 	DIVPS  X2, X1
 	ADDPS  X1, X0
 	CMPQ   R8, $0x02
@@ -7046,13 +6966,13 @@ TEXT ·asinhSSE(SB), NOSPLIT, $0-32
 	JGT     tail
 	MOVAPS  constants<>+64(SB), X15
 	MOVAPS  constants<>+32(SB), X14
-	MOVAPS  constants<>+2304(SB), X13
-	MOVAPS  constants<>+640(SB), X12
-	MOVAPS  constants<>+656(SB), X11
-	MOVAPS  constants<>+672(SB), X10
-	MOVAPS  constants<>+688(SB), X9
-	MOVAPS  constants<>+704(SB), X8
-	MOVAPS  constants<>+720(SB), X7
+	MOVAPS  constants<>+2400(SB), X13
+	MOVAPS  constants<>+736(SB), X12
+	MOVAPS  constants<>+752(SB), X11
+	MOVAPS  constants<>+768(SB), X10
+	MOVAPS  constants<>+784(SB), X9
+	MOVAPS  constants<>+800(SB), X8
+	MOVAPS  constants<>+816(SB), X7
 	PCALIGN $0x20
 
 mainLoop:
@@ -7106,20 +7026,20 @@ mainLoop:
 	MULPS    X3, X5
 	ADDPS    X7, X5
 	MULPS    X3, X5
-	ADDPS    constants<>+736(SB), X5
+	ADDPS    constants<>+832(SB), X5
 	MULPS    X3, X5
-	ADDPS    constants<>+752(SB), X5
+	ADDPS    constants<>+848(SB), X5
 	MULPS    X3, X5
-	ADDPS    constants<>+768(SB), X5
+	ADDPS    constants<>+864(SB), X5
 	MULPS    X3, X5
-	ADDPS    constants<>+784(SB), X5
+	ADDPS    constants<>+880(SB), X5
 	MULPS    X5, X4
 	ADDPS    X2, X4
 	MOVAPS   X1, X2
-	MULPS    constants<>+480(SB), X2
+	MULPS    constants<>+448(SB), X2
 	ADDPS    X4, X2
 	ADDPS    X3, X2
-	MULPS    constants<>+464(SB), X1
+	MULPS    constants<>+432(SB), X1
 	ADDPS    X2, X1
 	PAND     constants<>+48(SB), X0
 	XORPS    X0, X1
@@ -7156,7 +7076,7 @@ load3:
 	MOVAPS   X0, X1
 	ANDPS    constants<>+32(SB), X1
 	MOVAPS   X1, X2
-	PCMPGTL  constants<>+2304(SB), X2
+	PCMPGTL  constants<>+2400(SB), X2
 	MOVUPS   (R10), X3
 	ANDPS    X3, X2
 	MOVMSKPS X2, R9
@@ -7180,7 +7100,7 @@ load3:
 	SUBPS    constants<>+64(SB), X5
 	SUBPS    X5, X4
 	MOVAPS   X1, X5
-	PSUBL    constants<>+640(SB), X5
+	PSUBL    constants<>+736(SB), X5
 	PSRAL    $0x17, X5
 	MOVAPS   X5, X6
 	PSLLL    $0x17, X6
@@ -7195,29 +7115,29 @@ load3:
 	MOVAPS   X4, X5
 	MULPS    X4, X5
 	MOVAPS   X4, X6
-	MULPS    constants<>+656(SB), X6
-	ADDPS    constants<>+672(SB), X6
-	MULPS    X4, X6
-	ADDPS    constants<>+688(SB), X6
-	MULPS    X4, X6
-	ADDPS    constants<>+704(SB), X6
-	MULPS    X4, X6
-	ADDPS    constants<>+720(SB), X6
-	MULPS    X4, X6
-	ADDPS    constants<>+736(SB), X6
-	MULPS    X4, X6
-	ADDPS    constants<>+752(SB), X6
-	MULPS    X4, X6
+	MULPS    constants<>+752(SB), X6
 	ADDPS    constants<>+768(SB), X6
 	MULPS    X4, X6
 	ADDPS    constants<>+784(SB), X6
+	MULPS    X4, X6
+	ADDPS    constants<>+800(SB), X6
+	MULPS    X4, X6
+	ADDPS    constants<>+816(SB), X6
+	MULPS    X4, X6
+	ADDPS    constants<>+832(SB), X6
+	MULPS    X4, X6
+	ADDPS    constants<>+848(SB), X6
+	MULPS    X4, X6
+	ADDPS    constants<>+864(SB), X6
+	MULPS    X4, X6
+	ADDPS    constants<>+880(SB), X6
 	MULPS    X6, X5
 	ADDPS    X2, X5
 	MOVAPS   X1, X2
-	MULPS    constants<>+480(SB), X2
+	MULPS    constants<>+448(SB), X2
 	ADDPS    X5, X2
 	ADDPS    X4, X2
-	MULPS    constants<>+464(SB), X1
+	MULPS    constants<>+432(SB), X1
 	ADDPS    X2, X1
 	PAND     constants<>+48(SB), X0
 	XORPS    X0, X1
@@ -7257,15 +7177,15 @@ TEXT ·acoshSSE(SB), NOSPLIT, $0-32
 	CMPQ    AX, R8
 	JGT     tail
 	MOVAPS  constants<>+64(SB), X15
-	MOVAPS  constants<>+2304(SB), X14
-	MOVAPS  constants<>+640(SB), X13
-	MOVAPS  constants<>+656(SB), X12
-	MOVAPS  constants<>+672(SB), X11
-	MOVAPS  constants<>+688(SB), X10
-	MOVAPS  constants<>+704(SB), X9
-	MOVAPS  constants<>+720(SB), X8
-	MOVAPS  constants<>+736(SB), X7
-	MOVAPS  constants<>+752(SB), X6
+	MOVAPS  constants<>+2400(SB), X14
+	MOVAPS  constants<>+736(SB), X13
+	MOVAPS  constants<>+752(SB), X12
+	MOVAPS  constants<>+768(SB), X11
+	MOVAPS  constants<>+784(SB), X10
+	MOVAPS  constants<>+800(SB), X9
+	MOVAPS  constants<>+816(SB), X8
+	MOVAPS  constants<>+832(SB), X7
+	MOVAPS  constants<>+848(SB), X6
 	PCALIGN $0x20
 
 mainLoop:
@@ -7324,16 +7244,16 @@ mainLoop:
 	MULPS    X2, X4
 	ADDPS    X6, X4
 	MULPS    X2, X4
-	ADDPS    constants<>+768(SB), X4
+	ADDPS    constants<>+864(SB), X4
 	MULPS    X2, X4
-	ADDPS    constants<>+784(SB), X4
+	ADDPS    constants<>+880(SB), X4
 	MULPS    X4, X3
 	ADDPS    X0, X3
 	MOVAPS   X1, X0
-	MULPS    constants<>+480(SB), X0
+	MULPS    constants<>+448(SB), X0
 	ADDPS    X3, X0
 	ADDPS    X2, X0
-	MULPS    constants<>+464(SB), X1
+	MULPS    constants<>+432(SB), X1
 	ADDPS    X0, X1
 	MOVUPS   X1, (DI)(AX*4)
 	ADDQ     $0x04, AX
@@ -7368,7 +7288,7 @@ load3:
 	MOVAPS   constants<>+64(SB), X1
 	PCMPGTL  X0, X1
 	MOVAPS   X0, X2
-	PCMPGTL  constants<>+2304(SB), X2
+	PCMPGTL  constants<>+2400(SB), X2
 	ORPS     X2, X1
 	MOVUPS   (R10), X2
 	ANDPS    X2, X1
@@ -7393,7 +7313,7 @@ load3:
 	SUBPS    constants<>+64(SB), X4
 	SUBPS    X4, X3
 	MOVAPS   X1, X4
-	PSUBL    constants<>+640(SB), X4
+	PSUBL    constants<>+736(SB), X4
 	PSRAL    $0x17, X4
 	MOVAPS   X4, X5
 	PSLLL    $0x17, X5
@@ -7408,29 +7328,29 @@ load3:
 	MOVAPS   X3, X4
 	MULPS    X3, X4
 	MOVAPS   X3, X5
-	MULPS    constants<>+656(SB), X5
-	ADDPS    constants<>+672(SB), X5
-	MULPS    X3, X5
-	ADDPS    constants<>+688(SB), X5
-	MULPS    X3, X5
-	ADDPS    constants<>+704(SB), X5
-	MULPS    X3, X5
-	ADDPS    constants<>+720(SB), X5
-	MULPS    X3, X5
-	ADDPS    constants<>+736(SB), X5
-	MULPS    X3, X5
-	ADDPS    constants<>+752(SB), X5
-	MULPS    X3, X5
+	MULPS    constants<>+752(SB), X5
 	ADDPS    constants<>+768(SB), X5
 	MULPS    X3, X5
 	ADDPS    constants<>+784(SB), X5
+	MULPS    X3, X5
+	ADDPS    constants<>+800(SB), X5
+	MULPS    X3, X5
+	ADDPS    constants<>+816(SB), X5
+	MULPS    X3, X5
+	ADDPS    constants<>+832(SB), X5
+	MULPS    X3, X5
+	ADDPS    constants<>+848(SB), X5
+	MULPS    X3, X5
+	ADDPS    constants<>+864(SB), X5
+	MULPS    X3, X5
+	ADDPS    constants<>+880(SB), X5
 	MULPS    X5, X4
 	ADDPS    X0, X4
 	MOVAPS   X1, X0
-	MULPS    constants<>+480(SB), X0
+	MULPS    constants<>+448(SB), X0
 	ADDPS    X4, X0
 	ADDPS    X3, X0
-	MULPS    constants<>+464(SB), X1
+	MULPS    constants<>+432(SB), X1
 	ADDPS    X0, X1
 	CMPQ     R8, $0x02
 	JLT      store4
@@ -7469,13 +7389,13 @@ TEXT ·atanhSSE(SB), NOSPLIT, $0-32
 	JGT     tail
 	MOVAPS  constants<>+64(SB), X15
 	MOVAPS  constants<>+32(SB), X14
-	MOVAPS  constants<>+2320(SB), X13
-	MOVAPS  constants<>+640(SB), X12
-	MOVAPS  constants<>+656(SB), X11
-	MOVAPS  constants<>+672(SB), X10
-	MOVAPS  constants<>+688(SB), X9
-	MOVAPS  constants<>+704(SB), X8
-	MOVAPS  constants<>+720(SB), X7
+	MOVAPS  constants<>+2416(SB), X13
+	MOVAPS  constants<>+736(SB), X12
+	MOVAPS  constants<>+752(SB), X11
+	MOVAPS  constants<>+768(SB), X10
+	MOVAPS  constants<>+784(SB), X9
+	MOVAPS  constants<>+800(SB), X8
+	MOVAPS  constants<>+816(SB), X7
 	PCALIGN $0x20
 
 mainLoop:
@@ -7529,22 +7449,22 @@ mainLoop:
 	MULPS    X3, X5
 	ADDPS    X7, X5
 	MULPS    X3, X5
-	ADDPS    constants<>+736(SB), X5
+	ADDPS    constants<>+832(SB), X5
 	MULPS    X3, X5
-	ADDPS    constants<>+752(SB), X5
+	ADDPS    constants<>+848(SB), X5
 	MULPS    X3, X5
-	ADDPS    constants<>+768(SB), X5
+	ADDPS    constants<>+864(SB), X5
 	MULPS    X3, X5
-	ADDPS    constants<>+784(SB), X5
+	ADDPS    constants<>+880(SB), X5
 	MULPS    X5, X4
 	ADDPS    X2, X4
 	MOVAPS   X1, X2
-	MULPS    constants<>+480(SB), X2
+	MULPS    constants<>+448(SB), X2
 	ADDPS    X4, X2
 	ADDPS    X3, X2
-	MULPS    constants<>+464(SB), X1
+	MULPS    constants<>+432(SB), X1
 	ADDPS    X2, X1
-	MULPS    constants<>+576(SB), X1
+	MULPS    constants<>+672(SB), X1
 	PAND     constants<>+48(SB), X0
 	XORPS    X0, X1
 	MOVUPS   X1, (DI)(AX*4)
@@ -7580,7 +7500,7 @@ load3:
 	MOVAPS   X0, X1
 	ANDPS    constants<>+32(SB), X1
 	MOVAPS   X1, X2
-	PCMPGTL  constants<>+2320(SB), X2
+	PCMPGTL  constants<>+2416(SB), X2
 	MOVUPS   (R10), X3
 	ANDPS    X3, X2
 	MOVMSKPS X2, R9
@@ -7604,7 +7524,7 @@ load3:
 	SUBPS    constants<>+64(SB), X5
 	SUBPS    X5, X4
 	MOVAPS   X1, X5
-	PSUBL    constants<>+640(SB), X5
+	PSUBL    constants<>+736(SB), X5
 	PSRAL    $0x17, X5
 	MOVAPS   X5, X6
 	PSLLL    $0x17, X6
@@ -7619,31 +7539,31 @@ load3:
 	MOVAPS   X4, X5
 	MULPS    X4, X5
 	MOVAPS   X4, X6
-	MULPS    constants<>+656(SB), X6
-	ADDPS    constants<>+672(SB), X6
-	MULPS    X4, X6
-	ADDPS    constants<>+688(SB), X6
-	MULPS    X4, X6
-	ADDPS    constants<>+704(SB), X6
-	MULPS    X4, X6
-	ADDPS    constants<>+720(SB), X6
-	MULPS    X4, X6
-	ADDPS    constants<>+736(SB), X6
-	MULPS    X4, X6
-	ADDPS    constants<>+752(SB), X6
-	MULPS    X4, X6
+	MULPS    constants<>+752(SB), X6
 	ADDPS    constants<>+768(SB), X6
 	MULPS    X4, X6
 	ADDPS    constants<>+784(SB), X6
+	MULPS    X4, X6
+	ADDPS    constants<>+800(SB), X6
+	MULPS    X4, X6
+	ADDPS    constants<>+816(SB), X6
+	MULPS    X4, X6
+	ADDPS    constants<>+832(SB), X6
+	MULPS    X4, X6
+	ADDPS    constants<>+848(SB), X6
+	MULPS    X4, X6
+	ADDPS    constants<>+864(SB), X6
+	MULPS    X4, X6
+	ADDPS    constants<>+880(SB), X6
 	MULPS    X6, X5
 	ADDPS    X2, X5
 	MOVAPS   X1, X2
-	MULPS    constants<>+480(SB), X2
+	MULPS    constants<>+448(SB), X2
 	ADDPS    X5, X2
 	ADDPS    X4, X2
-	MULPS    constants<>+464(SB), X1
+	MULPS    constants<>+432(SB), X1
 	ADDPS    X2, X1
-	MULPS    constants<>+576(SB), X1
+	MULPS    constants<>+672(SB), X1
 	PAND     constants<>+48(SB), X0
 	XORPS    X0, X1
 	CMPQ     R8, $0x02
@@ -7681,9 +7601,9 @@ TEXT ·sigmoidSSE(SB), NOSPLIT, $0-24
 	LEAQ    -8(CX), R8
 	CMPQ    AX, R8
 	JGT     single
-	MOVAPS  constants<>+2336(SB), X15
-	MOVAPS  constants<>+2352(SB), X14
-	MOVAPS  constants<>+2368(SB), X13
+	MOVAPS  constants<>+2432(SB), X15
+	MOVAPS  constants<>+2448(SB), X14
+	MOVAPS  constants<>+2464(SB), X13
 	MOVAPS  constants<>+240(SB), X12
 	MOVAPS  constants<>+48(SB), X11
 	PCALIGN $0x20
@@ -7702,9 +7622,9 @@ mainLoop:
 	XORPS  X11, X1
 	XORPS  X11, X2
 	MOVAPS X1, X0
-	MULPS  constants<>+448(SB), X0
+	MULPS  constants<>+416(SB), X0
 	MOVAPS X2, X3
-	MULPS  constants<>+448(SB), X3
+	MULPS  constants<>+416(SB), X3
 	ADDPS  X12, X0
 	ADDPS  X12, X3
 	MOVAPS X0, X4
@@ -7712,15 +7632,15 @@ mainLoop:
 	MOVAPS X3, X5
 	SUBPS  X12, X5
 	MOVAPS X4, X6
-	MULPS  constants<>+464(SB), X6
+	MULPS  constants<>+432(SB), X6
 	MOVAPS X5, X7
-	MULPS  constants<>+464(SB), X7
+	MULPS  constants<>+432(SB), X7
 	MOVAPS X1, X8
 	SUBPS  X6, X8
 	MOVAPS X2, X6
 	SUBPS  X7, X6
-	MULPS  constants<>+480(SB), X4
-	MULPS  constants<>+480(SB), X5
+	MULPS  constants<>+448(SB), X4
+	MULPS  constants<>+448(SB), X5
 	SUBPS  X4, X8
 	SUBPS  X5, X6
 	MOVAPS X8, X4
@@ -7728,23 +7648,23 @@ mainLoop:
 	MOVAPS X6, X5
 	MULPS  X6, X5
 	MOVAPS X8, X7
-	MULPS  constants<>+496(SB), X7
+	MULPS  constants<>+592(SB), X7
 	MOVAPS X6, X9
-	MULPS  constants<>+496(SB), X9
-	ADDPS  constants<>+512(SB), X7
-	ADDPS  constants<>+512(SB), X9
+	MULPS  constants<>+592(SB), X9
+	ADDPS  constants<>+608(SB), X7
+	ADDPS  constants<>+608(SB), X9
 	MULPS  X8, X7
 	MULPS  X6, X9
-	ADDPS  constants<>+528(SB), X7
-	ADDPS  constants<>+528(SB), X9
+	ADDPS  constants<>+624(SB), X7
+	ADDPS  constants<>+624(SB), X9
 	MULPS  X8, X7
 	MULPS  X6, X9
-	ADDPS  constants<>+544(SB), X7
-	ADDPS  constants<>+544(SB), X9
+	ADDPS  constants<>+640(SB), X7
+	ADDPS  constants<>+640(SB), X9
 	MULPS  X8, X7
 	MULPS  X6, X9
-	ADDPS  constants<>+560(SB), X7
-	ADDPS  constants<>+560(SB), X9
+	ADDPS  constants<>+656(SB), X7
+	ADDPS  constants<>+656(SB), X9
 	MULPS  X7, X4
 	MULPS  X9, X5
 	ADDPS  X8, X4
@@ -7762,9 +7682,9 @@ mainLoop:
 	PSLLL  $0x17, X0
 	PSLLL  $0x17, X3
 	MOVAPS X6, X2
-	ANDPS  constants<>+2384(SB), X2
+	ANDPS  constants<>+2480(SB), X2
 	MOVAPS X1, X7
-	ANDPS  constants<>+2384(SB), X7
+	ANDPS  constants<>+2480(SB), X7
 	ANDNPS constants<>+64(SB), X6
 	ANDNPS constants<>+64(SB), X1
 	ORPS   X6, X2
@@ -7803,43 +7723,43 @@ single:
 
 singleLoop:
 	MOVUPS (SI)(AX*4), X0
-	MOVAPS constants<>+2352(SB), X1
+	MOVAPS constants<>+2448(SB), X1
 	MINPS  X0, X1
-	MOVAPS constants<>+2368(SB), X0
+	MOVAPS constants<>+2464(SB), X0
 	MAXPS  X1, X0
 	XORPS  constants<>+48(SB), X0
 	MOVAPS X0, X1
-	MULPS  constants<>+448(SB), X1
+	MULPS  constants<>+416(SB), X1
 	ADDPS  constants<>+240(SB), X1
 	MOVAPS X1, X2
 	SUBPS  constants<>+240(SB), X2
 	MOVAPS X2, X3
-	MULPS  constants<>+464(SB), X3
+	MULPS  constants<>+432(SB), X3
 	MOVAPS X0, X4
 	SUBPS  X3, X4
-	MULPS  constants<>+480(SB), X2
+	MULPS  constants<>+448(SB), X2
 	SUBPS  X2, X4
 	MOVAPS X4, X2
 	MULPS  X4, X2
 	MOVAPS X4, X3
-	MULPS  constants<>+496(SB), X3
-	ADDPS  constants<>+512(SB), X3
+	MULPS  constants<>+592(SB), X3
+	ADDPS  constants<>+608(SB), X3
 	MULPS  X4, X3
-	ADDPS  constants<>+528(SB), X3
+	ADDPS  constants<>+624(SB), X3
 	MULPS  X4, X3
-	ADDPS  constants<>+544(SB), X3
+	ADDPS  constants<>+640(SB), X3
 	MULPS  X4, X3
-	ADDPS  constants<>+560(SB), X3
+	ADDPS  constants<>+656(SB), X3
 	MULPS  X3, X2
 	ADDPS  X4, X2
-	MOVAPS constants<>+2336(SB), X3
+	MOVAPS constants<>+2432(SB), X3
 	CMPPS  X0, X3, $0x01
 	MOVAPS X3, X0
-	ANDPS  constants<>+2336(SB), X0
+	ANDPS  constants<>+2432(SB), X0
 	SUBPS  X0, X1
 	PSLLL  $0x17, X1
 	MOVAPS X3, X0
-	ANDPS  constants<>+2384(SB), X0
+	ANDPS  constants<>+2480(SB), X0
 	ANDNPS constants<>+64(SB), X3
 	ORPS   X3, X0
 	MOVAPS X1, X3
@@ -7877,43 +7797,43 @@ load1:
 	MOVSS (SI)(AX*4), X0
 
 load3:
-	MOVAPS constants<>+2352(SB), X1
+	MOVAPS constants<>+2448(SB), X1
 	MINPS  X0, X1
-	MOVAPS constants<>+2368(SB), X0
+	MOVAPS constants<>+2464(SB), X0
 	MAXPS  X1, X0
 	XORPS  constants<>+48(SB), X0
 	MOVAPS X0, X1
-	MULPS  constants<>+448(SB), X1
+	MULPS  constants<>+416(SB), X1
 	ADDPS  constants<>+240(SB), X1
 	MOVAPS X1, X2
 	SUBPS  constants<>+240(SB), X2
 	MOVAPS X2, X3
-	MULPS  constants<>+464(SB), X3
+	MULPS  constants<>+432(SB), X3
 	MOVAPS X0, X4
 	SUBPS  X3, X4
-	MULPS  constants<>+480(SB), X2
+	MULPS  constants<>+448(SB), X2
 	SUBPS  X2, X4
 	MOVAPS X4, X2
 	MULPS  X4, X2
 	MOVAPS X4, X3
-	MULPS  constants<>+496(SB), X3
-	ADDPS  constants<>+512(SB), X3
+	MULPS  constants<>+592(SB), X3
+	ADDPS  constants<>+608(SB), X3
 	MULPS  X4, X3
-	ADDPS  constants<>+528(SB), X3
+	ADDPS  constants<>+624(SB), X3
 	MULPS  X4, X3
-	ADDPS  constants<>+544(SB), X3
+	ADDPS  constants<>+640(SB), X3
 	MULPS  X4, X3
-	ADDPS  constants<>+560(SB), X3
+	ADDPS  constants<>+656(SB), X3
 	MULPS  X3, X2
 	ADDPS  X4, X2
-	MOVAPS constants<>+2336(SB), X3
+	MOVAPS constants<>+2432(SB), X3
 	CMPPS  X0, X3, $0x01
 	MOVAPS X3, X0
-	ANDPS  constants<>+2336(SB), X0
+	ANDPS  constants<>+2432(SB), X0
 	SUBPS  X0, X1
 	PSLLL  $0x17, X1
 	MOVAPS X3, X0
-	ANDPS  constants<>+2384(SB), X0
+	ANDPS  constants<>+2480(SB), X0
 	ANDNPS constants<>+64(SB), X3
 	ORPS   X3, X0
 	MOVAPS X1, X3
@@ -7952,9 +7872,9 @@ TEXT ·siLUSSE(SB), NOSPLIT, $0-24
 	LEAQ    -8(CX), R8
 	CMPQ    AX, R8
 	JGT     single
-	MOVAPS  constants<>+2336(SB), X15
-	MOVAPS  constants<>+2368(SB), X14
-	MOVAPS  constants<>+2352(SB), X13
+	MOVAPS  constants<>+2432(SB), X15
+	MOVAPS  constants<>+2464(SB), X14
+	MOVAPS  constants<>+2448(SB), X13
 	PCALIGN $0x20
 
 mainLoop:
@@ -7971,9 +7891,9 @@ mainLoop:
 	XORPS  constants<>+48(SB), X1
 	XORPS  constants<>+48(SB), X3
 	MOVAPS X1, X4
-	MULPS  constants<>+448(SB), X4
+	MULPS  constants<>+416(SB), X4
 	MOVAPS X3, X5
-	MULPS  constants<>+448(SB), X5
+	MULPS  constants<>+416(SB), X5
 	ADDPS  constants<>+240(SB), X4
 	ADDPS  constants<>+240(SB), X5
 	MOVAPS X4, X6
@@ -7981,15 +7901,15 @@ mainLoop:
 	MOVAPS X5, X7
 	SUBPS  constants<>+240(SB), X7
 	MOVAPS X6, X8
-	MULPS  constants<>+464(SB), X8
+	MULPS  constants<>+432(SB), X8
 	MOVAPS X7, X9
-	MULPS  constants<>+464(SB), X9
+	MULPS  constants<>+432(SB), X9
 	MOVAPS X1, X10
 	SUBPS  X8, X10
 	MOVAPS X3, X8
 	SUBPS  X9, X8
-	MULPS  constants<>+480(SB), X6
-	MULPS  constants<>+480(SB), X7
+	MULPS  constants<>+448(SB), X6
+	MULPS  constants<>+448(SB), X7
 	SUBPS  X6, X10
 	SUBPS  X7, X8
 	MOVAPS X10, X6
@@ -7997,23 +7917,23 @@ mainLoop:
 	MOVAPS X8, X7
 	MULPS  X8, X7
 	MOVAPS X10, X9
-	MULPS  constants<>+496(SB), X9
+	MULPS  constants<>+592(SB), X9
 	MOVAPS X8, X11
-	MULPS  constants<>+496(SB), X11
-	ADDPS  constants<>+512(SB), X9
-	ADDPS  constants<>+512(SB), X11
+	MULPS  constants<>+592(SB), X11
+	ADDPS  constants<>+608(SB), X9
+	ADDPS  constants<>+608(SB), X11
 	MULPS  X10, X9
 	MULPS  X8, X11
-	ADDPS  constants<>+528(SB), X9
-	ADDPS  constants<>+528(SB), X11
+	ADDPS  constants<>+624(SB), X9
+	ADDPS  constants<>+624(SB), X11
 	MULPS  X10, X9
 	MULPS  X8, X11
-	ADDPS  constants<>+544(SB), X9
-	ADDPS  constants<>+544(SB), X11
+	ADDPS  constants<>+640(SB), X9
+	ADDPS  constants<>+640(SB), X11
 	MULPS  X10, X9
 	MULPS  X8, X11
-	ADDPS  constants<>+560(SB), X9
-	ADDPS  constants<>+560(SB), X11
+	ADDPS  constants<>+656(SB), X9
+	ADDPS  constants<>+656(SB), X11
 	MULPS  X9, X6
 	MULPS  X11, X7
 	ADDPS  X10, X6
@@ -8031,9 +7951,9 @@ mainLoop:
 	PSLLL  $0x17, X4
 	PSLLL  $0x17, X5
 	MOVAPS X8, X3
-	ANDPS  constants<>+2384(SB), X3
+	ANDPS  constants<>+2480(SB), X3
 	MOVAPS X1, X9
-	ANDPS  constants<>+2384(SB), X9
+	ANDPS  constants<>+2480(SB), X9
 	ANDNPS constants<>+64(SB), X8
 	ANDNPS constants<>+64(SB), X1
 	ORPS   X8, X3
@@ -8074,43 +7994,43 @@ single:
 
 singleLoop:
 	MOVUPS (SI)(AX*4), X0
-	MOVAPS constants<>+2368(SB), X1
+	MOVAPS constants<>+2464(SB), X1
 	MAXPS  X0, X1
-	MOVAPS constants<>+2352(SB), X0
+	MOVAPS constants<>+2448(SB), X0
 	MINPS  X1, X0
 	XORPS  constants<>+48(SB), X0
 	MOVAPS X0, X2
-	MULPS  constants<>+448(SB), X2
+	MULPS  constants<>+416(SB), X2
 	ADDPS  constants<>+240(SB), X2
 	MOVAPS X2, X3
 	SUBPS  constants<>+240(SB), X3
 	MOVAPS X3, X4
-	MULPS  constants<>+464(SB), X4
+	MULPS  constants<>+432(SB), X4
 	MOVAPS X0, X5
 	SUBPS  X4, X5
-	MULPS  constants<>+480(SB), X3
+	MULPS  constants<>+448(SB), X3
 	SUBPS  X3, X5
 	MOVAPS X5, X3
 	MULPS  X5, X3
 	MOVAPS X5, X4
-	MULPS  constants<>+496(SB), X4
-	ADDPS  constants<>+512(SB), X4
+	MULPS  constants<>+592(SB), X4
+	ADDPS  constants<>+608(SB), X4
 	MULPS  X5, X4
-	ADDPS  constants<>+528(SB), X4
+	ADDPS  constants<>+624(SB), X4
 	MULPS  X5, X4
-	ADDPS  constants<>+544(SB), X4
+	ADDPS  constants<>+640(SB), X4
 	MULPS  X5, X4
-	ADDPS  constants<>+560(SB), X4
+	ADDPS  constants<>+656(SB), X4
 	MULPS  X4, X3
 	ADDPS  X5, X3
-	MOVAPS constants<>+2336(SB), X4
+	MOVAPS constants<>+2432(SB), X4
 	CMPPS  X0, X4, $0x01
 	MOVAPS X4, X0
-	ANDPS  constants<>+2336(SB), X0
+	ANDPS  constants<>+2432(SB), X0
 	SUBPS  X0, X2
 	PSLLL  $0x17, X2
 	MOVAPS X4, X0
-	ANDPS  constants<>+2384(SB), X0
+	ANDPS  constants<>+2480(SB), X0
 	ANDNPS constants<>+64(SB), X4
 	ORPS   X4, X0
 	MOVAPS X2, X4
@@ -8149,43 +8069,43 @@ load1:
 	MOVSS (SI)(AX*4), X0
 
 load3:
-	MOVAPS constants<>+2368(SB), X1
+	MOVAPS constants<>+2464(SB), X1
 	MAXPS  X0, X1
-	MOVAPS constants<>+2352(SB), X0
+	MOVAPS constants<>+2448(SB), X0
 	MINPS  X1, X0
 	XORPS  constants<>+48(SB), X0
 	MOVAPS X0, X2
-	MULPS  constants<>+448(SB), X2
+	MULPS  constants<>+416(SB), X2
 	ADDPS  constants<>+240(SB), X2
 	MOVAPS X2, X3
 	SUBPS  constants<>+240(SB), X3
 	MOVAPS X3, X4
-	MULPS  constants<>+464(SB), X4
+	MULPS  constants<>+432(SB), X4
 	MOVAPS X0, X5
 	SUBPS  X4, X5
-	MULPS  constants<>+480(SB), X3
+	MULPS  constants<>+448(SB), X3
 	SUBPS  X3, X5
 	MOVAPS X5, X3
 	MULPS  X5, X3
 	MOVAPS X5, X4
-	MULPS  constants<>+496(SB), X4
-	ADDPS  constants<>+512(SB), X4
+	MULPS  constants<>+592(SB), X4
+	ADDPS  constants<>+608(SB), X4
 	MULPS  X5, X4
-	ADDPS  constants<>+528(SB), X4
+	ADDPS  constants<>+624(SB), X4
 	MULPS  X5, X4
-	ADDPS  constants<>+544(SB), X4
+	ADDPS  constants<>+640(SB), X4
 	MULPS  X5, X4
-	ADDPS  constants<>+560(SB), X4
+	ADDPS  constants<>+656(SB), X4
 	MULPS  X4, X3
 	ADDPS  X5, X3
-	MOVAPS constants<>+2336(SB), X4
+	MOVAPS constants<>+2432(SB), X4
 	CMPPS  X0, X4, $0x01
 	MOVAPS X4, X0
-	ANDPS  constants<>+2336(SB), X0
+	ANDPS  constants<>+2432(SB), X0
 	SUBPS  X0, X2
 	PSLLL  $0x17, X2
 	MOVAPS X4, X0
-	ANDPS  constants<>+2384(SB), X0
+	ANDPS  constants<>+2480(SB), X0
 	ANDNPS constants<>+64(SB), X4
 	ORPS   X4, X0
 	MOVAPS X2, X4
@@ -8225,11 +8145,11 @@ TEXT ·geluSSE(SB), NOSPLIT, $0-24
 	LEAQ    -4(CX), R8
 	CMPQ    AX, R8
 	JGT     tail
-	MOVAPS  constants<>+2400(SB), X15
-	MOVAPS  constants<>+2336(SB), X14
-	MOVAPS  constants<>+2416(SB), X13
+	MOVAPS  constants<>+2496(SB), X15
+	MOVAPS  constants<>+2432(SB), X14
+	MOVAPS  constants<>+2512(SB), X13
 	MOVAPS  constants<>+144(SB), X12
-	MOVAPS  constants<>+2432(SB), X11
+	MOVAPS  constants<>+2528(SB), X11
 	PCALIGN $0x20
 
 mainLoop:
@@ -8241,7 +8161,7 @@ mainLoop:
 	MOVAPS X0, X2
 	MULPS  X0, X2
 	MOVAPS X0, X3
-	ANDPS  constants<>+976(SB), X3
+	ANDPS  constants<>+1072(SB), X3
 	MOVAPS X0, X4
 	SUBPS  X3, X4
 	MOVAPS X3, X5
@@ -8259,7 +8179,7 @@ mainLoop:
 	MOVAPS X2, X6
 	MULPS  X11, X6
 	MOVAPS X2, X7
-	ANDPS  constants<>+976(SB), X7
+	ANDPS  constants<>+1072(SB), X7
 	MOVAPS X2, X8
 	SUBPS  X7, X8
 	MOVAPS X7, X9
@@ -8283,15 +8203,15 @@ mainLoop:
 	SUBPS  X8, X10
 	ADDPS  X10, X6
 	ADDPS  X9, X6
-	MULPS  constants<>+2448(SB), X2
-	ADDPS  constants<>+2464(SB), X2
+	MULPS  constants<>+2544(SB), X2
+	ADDPS  constants<>+2560(SB), X2
 	MULPS  X11, X5
 	ADDPS  X2, X5
 	ADDPS  X5, X6
 	MOVAPS X0, X2
 	MULPS  X7, X2
 	MOVAPS X7, X5
-	ANDPS  constants<>+976(SB), X5
+	ANDPS  constants<>+1072(SB), X5
 	SUBPS  X5, X7
 	MOVAPS X3, X8
 	MULPS  X5, X8
@@ -8305,28 +8225,28 @@ mainLoop:
 	MULPS  X6, X0
 	ADDPS  X8, X0
 	MOVAPS X2, X3
-	MULPS  constants<>+448(SB), X3
+	MULPS  constants<>+416(SB), X3
 	ADDPS  constants<>+240(SB), X3
 	MOVAPS X3, X4
 	SUBPS  constants<>+240(SB), X4
 	MOVAPS X4, X5
-	MULPS  constants<>+464(SB), X5
+	MULPS  constants<>+432(SB), X5
 	MOVAPS X2, X6
 	SUBPS  X5, X6
-	MULPS  constants<>+480(SB), X4
+	MULPS  constants<>+448(SB), X4
 	SUBPS  X4, X0
 	ADDPS  X0, X6
 	MOVAPS X6, X0
 	MULPS  X6, X0
 	MOVAPS X6, X4
-	MULPS  constants<>+496(SB), X4
-	ADDPS  constants<>+512(SB), X4
+	MULPS  constants<>+592(SB), X4
+	ADDPS  constants<>+608(SB), X4
 	MULPS  X6, X4
-	ADDPS  constants<>+528(SB), X4
+	ADDPS  constants<>+624(SB), X4
 	MULPS  X6, X4
-	ADDPS  constants<>+544(SB), X4
+	ADDPS  constants<>+640(SB), X4
 	MULPS  X6, X4
-	ADDPS  constants<>+560(SB), X4
+	ADDPS  constants<>+656(SB), X4
 	MULPS  X4, X0
 	ADDPS  X6, X0
 	MOVAPS X14, X4
@@ -8336,7 +8256,7 @@ mainLoop:
 	SUBPS  X2, X3
 	PSLLL  $0x17, X3
 	MOVAPS X4, X2
-	ANDPS  constants<>+2384(SB), X2
+	ANDPS  constants<>+2480(SB), X2
 	ANDNPS constants<>+64(SB), X4
 	ORPS   X4, X2
 	MOVAPS X3, X4
@@ -8375,14 +8295,14 @@ load1:
 	MOVSS (SI)(AX*4), X0
 
 load3:
-	MOVAPS constants<>+2416(SB), X1
+	MOVAPS constants<>+2512(SB), X1
 	MAXPS  X0, X1
 	MOVAPS constants<>+144(SB), X0
 	MINPS  X1, X0
 	MOVAPS X0, X2
 	MULPS  X0, X2
 	MOVAPS X0, X3
-	ANDPS  constants<>+976(SB), X3
+	ANDPS  constants<>+1072(SB), X3
 	MOVAPS X0, X4
 	SUBPS  X3, X4
 	MOVAPS X3, X5
@@ -8398,41 +8318,41 @@ load3:
 	MULPS  X4, X6
 	ADDPS  X6, X5
 	MOVAPS X2, X6
-	MULPS  constants<>+2432(SB), X6
+	MULPS  constants<>+2528(SB), X6
 	MOVAPS X2, X7
-	ANDPS  constants<>+976(SB), X7
+	ANDPS  constants<>+1072(SB), X7
 	MOVAPS X2, X8
 	SUBPS  X7, X8
 	MOVAPS X7, X9
-	MULPS  constants<>+2432(SB), X9
+	MULPS  constants<>+2528(SB), X9
 	SUBPS  X6, X9
 	MULPS  constants<>+80(SB), X7
 	MOVAPS X8, X10
-	MULPS  constants<>+2432(SB), X10
+	MULPS  constants<>+2528(SB), X10
 	ADDPS  X10, X7
 	ADDPS  X7, X9
 	MULPS  constants<>+80(SB), X8
 	ADDPS  X8, X9
 	MOVAPS X6, X7
-	ADDPS  constants<>+2400(SB), X7
+	ADDPS  constants<>+2496(SB), X7
 	MOVAPS X7, X8
 	SUBPS  X6, X8
 	MOVAPS X7, X10
 	SUBPS  X8, X10
 	SUBPS  X10, X6
-	MOVAPS constants<>+2400(SB), X10
+	MOVAPS constants<>+2496(SB), X10
 	SUBPS  X8, X10
 	ADDPS  X10, X6
 	ADDPS  X9, X6
-	MULPS  constants<>+2448(SB), X2
-	ADDPS  constants<>+2464(SB), X2
-	MULPS  constants<>+2432(SB), X5
+	MULPS  constants<>+2544(SB), X2
+	ADDPS  constants<>+2560(SB), X2
+	MULPS  constants<>+2528(SB), X5
 	ADDPS  X2, X5
 	ADDPS  X5, X6
 	MOVAPS X0, X2
 	MULPS  X7, X2
 	MOVAPS X7, X5
-	ANDPS  constants<>+976(SB), X5
+	ANDPS  constants<>+1072(SB), X5
 	SUBPS  X5, X7
 	MOVAPS X3, X8
 	MULPS  X5, X8
@@ -8446,38 +8366,38 @@ load3:
 	MULPS  X6, X0
 	ADDPS  X8, X0
 	MOVAPS X2, X3
-	MULPS  constants<>+448(SB), X3
+	MULPS  constants<>+416(SB), X3
 	ADDPS  constants<>+240(SB), X3
 	MOVAPS X3, X4
 	SUBPS  constants<>+240(SB), X4
 	MOVAPS X4, X5
-	MULPS  constants<>+464(SB), X5
+	MULPS  constants<>+432(SB), X5
 	MOVAPS X2, X6
 	SUBPS  X5, X6
-	MULPS  constants<>+480(SB), X4
+	MULPS  constants<>+448(SB), X4
 	SUBPS  X4, X0
 	ADDPS  X0, X6
 	MOVAPS X6, X0
 	MULPS  X6, X0
 	MOVAPS X6, X4
-	MULPS  constants<>+496(SB), X4
-	ADDPS  constants<>+512(SB), X4
+	MULPS  constants<>+592(SB), X4
+	ADDPS  constants<>+608(SB), X4
 	MULPS  X6, X4
-	ADDPS  constants<>+528(SB), X4
+	ADDPS  constants<>+624(SB), X4
 	MULPS  X6, X4
-	ADDPS  constants<>+544(SB), X4
+	ADDPS  constants<>+640(SB), X4
 	MULPS  X6, X4
-	ADDPS  constants<>+560(SB), X4
+	ADDPS  constants<>+656(SB), X4
 	MULPS  X4, X0
 	ADDPS  X6, X0
-	MOVAPS constants<>+2336(SB), X4
+	MOVAPS constants<>+2432(SB), X4
 	CMPPS  X2, X4, $0x01
 	MOVAPS X4, X2
-	ANDPS  constants<>+2336(SB), X2
+	ANDPS  constants<>+2432(SB), X2
 	SUBPS  X2, X3
 	PSLLL  $0x17, X3
 	MOVAPS X4, X2
-	ANDPS  constants<>+2384(SB), X2
+	ANDPS  constants<>+2480(SB), X2
 	ANDNPS constants<>+64(SB), X4
 	ORPS   X4, X2
 	MOVAPS X3, X4
@@ -8517,13 +8437,13 @@ TEXT ·geluErfSSE(SB), NOSPLIT, $0-24
 	LEAQ    -8(CX), R8
 	CMPQ    AX, R8
 	JGT     single
-	MOVAPS  constants<>+2480(SB), X15
-	MOVAPS  constants<>+2496(SB), X14
+	MOVAPS  constants<>+2576(SB), X15
+	MOVAPS  constants<>+2592(SB), X14
 	XORPS   X13, X13
-	MOVAPS  constants<>+2512(SB), X12
-	MOVAPS  constants<>+2528(SB), X11
-	MOVAPS  constants<>+976(SB), X10
-	MOVAPS  constants<>+2544(SB), X9
+	MOVAPS  constants<>+2608(SB), X12
+	MOVAPS  constants<>+2624(SB), X11
+	MOVAPS  constants<>+1072(SB), X10
+	MOVAPS  constants<>+2640(SB), X9
 	PCALIGN $0x20
 
 mainLoop:
@@ -8538,7 +8458,7 @@ mainLoop:
 	ADDPS  X11, X3
 	DIVPS  X3, X1
 	MOVAPS X2, X3
-	MULPS  constants<>+1424(SB), X3
+	MULPS  constants<>+1520(SB), X3
 	MOVAPS X2, X4
 	MULPS  X3, X4
 	MOVAPS X2, X5
@@ -8558,50 +8478,50 @@ mainLoop:
 	MULPS  X3, X6
 	ADDPS  X6, X8
 	MOVAPS X4, X3
-	MULPS  constants<>+448(SB), X3
+	MULPS  constants<>+416(SB), X3
 	ADDPS  X9, X3
 	MOVAPS X3, X5
 	SUBPS  X9, X5
 	MOVAPS X5, X6
-	MULPS  constants<>+464(SB), X6
+	MULPS  constants<>+432(SB), X6
 	MOVAPS X4, X7
 	SUBPS  X6, X7
-	MULPS  constants<>+480(SB), X5
+	MULPS  constants<>+448(SB), X5
 	SUBPS  X5, X8
 	ADDPS  X8, X7
 	MOVAPS X7, X5
 	MULPS  X7, X5
 	MOVAPS X7, X6
-	MULPS  constants<>+496(SB), X6
-	ADDPS  constants<>+512(SB), X6
+	MULPS  constants<>+592(SB), X6
+	ADDPS  constants<>+608(SB), X6
 	MULPS  X7, X6
-	ADDPS  constants<>+528(SB), X6
+	ADDPS  constants<>+624(SB), X6
 	MULPS  X7, X6
-	ADDPS  constants<>+544(SB), X6
+	ADDPS  constants<>+640(SB), X6
 	MULPS  X7, X6
-	ADDPS  constants<>+560(SB), X6
+	ADDPS  constants<>+656(SB), X6
 	MULPS  X6, X5
 	ADDPS  X7, X5
 	PSLLL  $0x17, X3
 	MOVAPS X1, X6
-	MULPS  constants<>+2560(SB), X6
-	ADDPS  constants<>+2576(SB), X6
-	MULPS  X1, X6
-	ADDPS  constants<>+2592(SB), X6
-	MULPS  X1, X6
-	ADDPS  constants<>+2608(SB), X6
-	MULPS  X1, X6
-	ADDPS  constants<>+2624(SB), X6
-	MULPS  X1, X6
-	ADDPS  constants<>+2640(SB), X6
-	MULPS  X1, X6
-	ADDPS  constants<>+2656(SB), X6
-	MULPS  X1, X6
+	MULPS  constants<>+2656(SB), X6
 	ADDPS  constants<>+2672(SB), X6
 	MULPS  X1, X6
 	ADDPS  constants<>+2688(SB), X6
 	MULPS  X1, X6
 	ADDPS  constants<>+2704(SB), X6
+	MULPS  X1, X6
+	ADDPS  constants<>+2720(SB), X6
+	MULPS  X1, X6
+	ADDPS  constants<>+2736(SB), X6
+	MULPS  X1, X6
+	ADDPS  constants<>+2752(SB), X6
+	MULPS  X1, X6
+	ADDPS  constants<>+2768(SB), X6
+	MULPS  X1, X6
+	ADDPS  constants<>+2784(SB), X6
+	MULPS  X1, X6
+	ADDPS  constants<>+2800(SB), X6
 	MULPS  X6, X1
 	MOVAPS X1, X6
 	ADDPS  X15, X6
@@ -8614,19 +8534,19 @@ mainLoop:
 	MULPS  X3, X5
 	MOVAPS X13, X1
 	MAXPS  X0, X1
-	MULPS  constants<>+2384(SB), X5
+	MULPS  constants<>+2480(SB), X5
 	SUBPS  X5, X1
 	MOVAPS X4, X3
-	MULPS  constants<>+2720(SB), X3
-	ADDPS  constants<>+2736(SB), X3
+	MULPS  constants<>+2816(SB), X3
+	ADDPS  constants<>+2832(SB), X3
 	MULPS  X4, X3
-	ADDPS  constants<>+2752(SB), X3
+	ADDPS  constants<>+2848(SB), X3
 	MULPS  X4, X3
-	ADDPS  constants<>+2768(SB), X3
+	ADDPS  constants<>+2864(SB), X3
 	MULPS  X4, X3
-	ADDPS  constants<>+2784(SB), X3
+	ADDPS  constants<>+2880(SB), X3
 	MULPS  X0, X3
-	ADDPS  constants<>+576(SB), X3
+	ADDPS  constants<>+672(SB), X3
 	MULPS  X3, X0
 	MOVAPS X12, X3
 	CMPPS  X2, X3, $0x01
@@ -8645,7 +8565,7 @@ mainLoop:
 	ADDPS  X11, X3
 	DIVPS  X3, X1
 	MOVAPS X2, X3
-	MULPS  constants<>+1424(SB), X3
+	MULPS  constants<>+1520(SB), X3
 	MOVAPS X2, X4
 	MULPS  X3, X4
 	MOVAPS X2, X5
@@ -8665,50 +8585,50 @@ mainLoop:
 	MULPS  X3, X6
 	ADDPS  X6, X8
 	MOVAPS X4, X3
-	MULPS  constants<>+448(SB), X3
+	MULPS  constants<>+416(SB), X3
 	ADDPS  X9, X3
 	MOVAPS X3, X5
 	SUBPS  X9, X5
 	MOVAPS X5, X6
-	MULPS  constants<>+464(SB), X6
+	MULPS  constants<>+432(SB), X6
 	MOVAPS X4, X7
 	SUBPS  X6, X7
-	MULPS  constants<>+480(SB), X5
+	MULPS  constants<>+448(SB), X5
 	SUBPS  X5, X8
 	ADDPS  X8, X7
 	MOVAPS X7, X5
 	MULPS  X7, X5
 	MOVAPS X7, X6
-	MULPS  constants<>+496(SB), X6
-	ADDPS  constants<>+512(SB), X6
+	MULPS  constants<>+592(SB), X6
+	ADDPS  constants<>+608(SB), X6
 	MULPS  X7, X6
-	ADDPS  constants<>+528(SB), X6
+	ADDPS  constants<>+624(SB), X6
 	MULPS  X7, X6
-	ADDPS  constants<>+544(SB), X6
+	ADDPS  constants<>+640(SB), X6
 	MULPS  X7, X6
-	ADDPS  constants<>+560(SB), X6
+	ADDPS  constants<>+656(SB), X6
 	MULPS  X6, X5
 	ADDPS  X7, X5
 	PSLLL  $0x17, X3
 	MOVAPS X1, X6
-	MULPS  constants<>+2560(SB), X6
-	ADDPS  constants<>+2576(SB), X6
-	MULPS  X1, X6
-	ADDPS  constants<>+2592(SB), X6
-	MULPS  X1, X6
-	ADDPS  constants<>+2608(SB), X6
-	MULPS  X1, X6
-	ADDPS  constants<>+2624(SB), X6
-	MULPS  X1, X6
-	ADDPS  constants<>+2640(SB), X6
-	MULPS  X1, X6
-	ADDPS  constants<>+2656(SB), X6
-	MULPS  X1, X6
+	MULPS  constants<>+2656(SB), X6
 	ADDPS  constants<>+2672(SB), X6
 	MULPS  X1, X6
 	ADDPS  constants<>+2688(SB), X6
 	MULPS  X1, X6
 	ADDPS  constants<>+2704(SB), X6
+	MULPS  X1, X6
+	ADDPS  constants<>+2720(SB), X6
+	MULPS  X1, X6
+	ADDPS  constants<>+2736(SB), X6
+	MULPS  X1, X6
+	ADDPS  constants<>+2752(SB), X6
+	MULPS  X1, X6
+	ADDPS  constants<>+2768(SB), X6
+	MULPS  X1, X6
+	ADDPS  constants<>+2784(SB), X6
+	MULPS  X1, X6
+	ADDPS  constants<>+2800(SB), X6
 	MULPS  X6, X1
 	MOVAPS X1, X6
 	ADDPS  X15, X6
@@ -8721,19 +8641,19 @@ mainLoop:
 	MULPS  X3, X5
 	MOVAPS X13, X1
 	MAXPS  X0, X1
-	MULPS  constants<>+2384(SB), X5
+	MULPS  constants<>+2480(SB), X5
 	SUBPS  X5, X1
 	MOVAPS X4, X3
-	MULPS  constants<>+2720(SB), X3
-	ADDPS  constants<>+2736(SB), X3
+	MULPS  constants<>+2816(SB), X3
+	ADDPS  constants<>+2832(SB), X3
 	MULPS  X4, X3
-	ADDPS  constants<>+2752(SB), X3
+	ADDPS  constants<>+2848(SB), X3
 	MULPS  X4, X3
-	ADDPS  constants<>+2768(SB), X3
+	ADDPS  constants<>+2864(SB), X3
 	MULPS  X4, X3
-	ADDPS  constants<>+2784(SB), X3
+	ADDPS  constants<>+2880(SB), X3
 	MULPS  X0, X3
-	ADDPS  constants<>+576(SB), X3
+	ADDPS  constants<>+672(SB), X3
 	MULPS  X3, X0
 	MOVAPS X12, X3
 	CMPPS  X2, X3, $0x01
@@ -8755,23 +8675,23 @@ singleLoop:
 	MOVUPS (SI)(AX*4), X0
 	MOVAPS X0, X1
 	ANDPS  constants<>+32(SB), X1
-	MOVAPS constants<>+2496(SB), X2
+	MOVAPS constants<>+2592(SB), X2
 	MINPS  X1, X2
 	MOVAPS X2, X1
-	SUBPS  constants<>+2528(SB), X1
+	SUBPS  constants<>+2624(SB), X1
 	MOVAPS X2, X3
-	ADDPS  constants<>+2528(SB), X3
+	ADDPS  constants<>+2624(SB), X3
 	DIVPS  X3, X1
 	MOVAPS X2, X3
-	MULPS  constants<>+1424(SB), X3
+	MULPS  constants<>+1520(SB), X3
 	MOVAPS X2, X4
 	MULPS  X3, X4
 	MOVAPS X2, X5
-	ANDPS  constants<>+976(SB), X5
+	ANDPS  constants<>+1072(SB), X5
 	MOVAPS X2, X6
 	SUBPS  X5, X6
 	MOVAPS X3, X7
-	ANDPS  constants<>+976(SB), X7
+	ANDPS  constants<>+1072(SB), X7
 	SUBPS  X7, X3
 	MOVAPS X5, X8
 	MULPS  X7, X8
@@ -8783,54 +8703,54 @@ singleLoop:
 	MULPS  X3, X6
 	ADDPS  X6, X8
 	MOVAPS X4, X3
-	MULPS  constants<>+448(SB), X3
-	ADDPS  constants<>+2544(SB), X3
+	MULPS  constants<>+416(SB), X3
+	ADDPS  constants<>+2640(SB), X3
 	MOVAPS X3, X5
-	SUBPS  constants<>+2544(SB), X5
+	SUBPS  constants<>+2640(SB), X5
 	MOVAPS X5, X6
-	MULPS  constants<>+464(SB), X6
+	MULPS  constants<>+432(SB), X6
 	MOVAPS X4, X7
 	SUBPS  X6, X7
-	MULPS  constants<>+480(SB), X5
+	MULPS  constants<>+448(SB), X5
 	SUBPS  X5, X8
 	ADDPS  X8, X7
 	MOVAPS X7, X5
 	MULPS  X7, X5
 	MOVAPS X7, X6
-	MULPS  constants<>+496(SB), X6
-	ADDPS  constants<>+512(SB), X6
+	MULPS  constants<>+592(SB), X6
+	ADDPS  constants<>+608(SB), X6
 	MULPS  X7, X6
-	ADDPS  constants<>+528(SB), X6
+	ADDPS  constants<>+624(SB), X6
 	MULPS  X7, X6
-	ADDPS  constants<>+544(SB), X6
+	ADDPS  constants<>+640(SB), X6
 	MULPS  X7, X6
-	ADDPS  constants<>+560(SB), X6
+	ADDPS  constants<>+656(SB), X6
 	MULPS  X6, X5
 	ADDPS  X7, X5
 	PSLLL  $0x17, X3
 	MOVAPS X1, X6
-	MULPS  constants<>+2560(SB), X6
-	ADDPS  constants<>+2576(SB), X6
-	MULPS  X1, X6
-	ADDPS  constants<>+2592(SB), X6
-	MULPS  X1, X6
-	ADDPS  constants<>+2608(SB), X6
-	MULPS  X1, X6
-	ADDPS  constants<>+2624(SB), X6
-	MULPS  X1, X6
-	ADDPS  constants<>+2640(SB), X6
-	MULPS  X1, X6
-	ADDPS  constants<>+2656(SB), X6
-	MULPS  X1, X6
+	MULPS  constants<>+2656(SB), X6
 	ADDPS  constants<>+2672(SB), X6
 	MULPS  X1, X6
 	ADDPS  constants<>+2688(SB), X6
 	MULPS  X1, X6
 	ADDPS  constants<>+2704(SB), X6
+	MULPS  X1, X6
+	ADDPS  constants<>+2720(SB), X6
+	MULPS  X1, X6
+	ADDPS  constants<>+2736(SB), X6
+	MULPS  X1, X6
+	ADDPS  constants<>+2752(SB), X6
+	MULPS  X1, X6
+	ADDPS  constants<>+2768(SB), X6
+	MULPS  X1, X6
+	ADDPS  constants<>+2784(SB), X6
+	MULPS  X1, X6
+	ADDPS  constants<>+2800(SB), X6
 	MULPS  X6, X1
 	MOVAPS X1, X6
-	ADDPS  constants<>+2480(SB), X6
-	MOVAPS constants<>+2480(SB), X7
+	ADDPS  constants<>+2576(SB), X6
+	MOVAPS constants<>+2576(SB), X7
 	SUBPS  X6, X7
 	ADDPS  X7, X1
 	MULPS  X6, X5
@@ -8839,21 +8759,21 @@ singleLoop:
 	MULPS  X3, X5
 	XORPS  X1, X1
 	MAXPS  X0, X1
-	MULPS  constants<>+2384(SB), X5
+	MULPS  constants<>+2480(SB), X5
 	SUBPS  X5, X1
 	MOVAPS X4, X3
-	MULPS  constants<>+2720(SB), X3
-	ADDPS  constants<>+2736(SB), X3
+	MULPS  constants<>+2816(SB), X3
+	ADDPS  constants<>+2832(SB), X3
 	MULPS  X4, X3
-	ADDPS  constants<>+2752(SB), X3
+	ADDPS  constants<>+2848(SB), X3
 	MULPS  X4, X3
-	ADDPS  constants<>+2768(SB), X3
+	ADDPS  constants<>+2864(SB), X3
 	MULPS  X4, X3
-	ADDPS  constants<>+2784(SB), X3
+	ADDPS  constants<>+2880(SB), X3
 	MULPS  X0, X3
-	ADDPS  constants<>+576(SB), X3
+	ADDPS  constants<>+672(SB), X3
 	MULPS  X3, X0
-	MOVAPS constants<>+2512(SB), X3
+	MOVAPS constants<>+2608(SB), X3
 	CMPPS  X2, X3, $0x01
 	ANDPS  X3, X1
 	ANDNPS X0, X3
@@ -8885,23 +8805,23 @@ load1:
 load3:
 	MOVAPS X0, X1
 	ANDPS  constants<>+32(SB), X1
-	MOVAPS constants<>+2496(SB), X2
+	MOVAPS constants<>+2592(SB), X2
 	MINPS  X1, X2
 	MOVAPS X2, X1
-	SUBPS  constants<>+2528(SB), X1
+	SUBPS  constants<>+2624(SB), X1
 	MOVAPS X2, X3
-	ADDPS  constants<>+2528(SB), X3
+	ADDPS  constants<>+2624(SB), X3
 	DIVPS  X3, X1
 	MOVAPS X2, X3
-	MULPS  constants<>+1424(SB), X3
+	MULPS  constants<>+1520(SB), X3
 	MOVAPS X2, X4
 	MULPS  X3, X4
 	MOVAPS X2, X5
-	ANDPS  constants<>+976(SB), X5
+	ANDPS  constants<>+1072(SB), X5
 	MOVAPS X2, X6
 	SUBPS  X5, X6
 	MOVAPS X3, X7
-	ANDPS  constants<>+976(SB), X7
+	ANDPS  constants<>+1072(SB), X7
 	SUBPS  X7, X3
 	MOVAPS X5, X8
 	MULPS  X7, X8
@@ -8913,54 +8833,54 @@ load3:
 	MULPS  X3, X6
 	ADDPS  X6, X8
 	MOVAPS X4, X3
-	MULPS  constants<>+448(SB), X3
-	ADDPS  constants<>+2544(SB), X3
+	MULPS  constants<>+416(SB), X3
+	ADDPS  constants<>+2640(SB), X3
 	MOVAPS X3, X5
-	SUBPS  constants<>+2544(SB), X5
+	SUBPS  constants<>+2640(SB), X5
 	MOVAPS X5, X6
-	MULPS  constants<>+464(SB), X6
+	MULPS  constants<>+432(SB), X6
 	MOVAPS X4, X7
 	SUBPS  X6, X7
-	MULPS  constants<>+480(SB), X5
+	MULPS  constants<>+448(SB), X5
 	SUBPS  X5, X8
 	ADDPS  X8, X7
 	MOVAPS X7, X5
 	MULPS  X7, X5
 	MOVAPS X7, X6
-	MULPS  constants<>+496(SB), X6
-	ADDPS  constants<>+512(SB), X6
+	MULPS  constants<>+592(SB), X6
+	ADDPS  constants<>+608(SB), X6
 	MULPS  X7, X6
-	ADDPS  constants<>+528(SB), X6
+	ADDPS  constants<>+624(SB), X6
 	MULPS  X7, X6
-	ADDPS  constants<>+544(SB), X6
+	ADDPS  constants<>+640(SB), X6
 	MULPS  X7, X6
-	ADDPS  constants<>+560(SB), X6
+	ADDPS  constants<>+656(SB), X6
 	MULPS  X6, X5
 	ADDPS  X7, X5
 	PSLLL  $0x17, X3
 	MOVAPS X1, X6
-	MULPS  constants<>+2560(SB), X6
-	ADDPS  constants<>+2576(SB), X6
-	MULPS  X1, X6
-	ADDPS  constants<>+2592(SB), X6
-	MULPS  X1, X6
-	ADDPS  constants<>+2608(SB), X6
-	MULPS  X1, X6
-	ADDPS  constants<>+2624(SB), X6
-	MULPS  X1, X6
-	ADDPS  constants<>+2640(SB), X6
-	MULPS  X1, X6
-	ADDPS  constants<>+2656(SB), X6
-	MULPS  X1, X6
+	MULPS  constants<>+2656(SB), X6
 	ADDPS  constants<>+2672(SB), X6
 	MULPS  X1, X6
 	ADDPS  constants<>+2688(SB), X6
 	MULPS  X1, X6
 	ADDPS  constants<>+2704(SB), X6
+	MULPS  X1, X6
+	ADDPS  constants<>+2720(SB), X6
+	MULPS  X1, X6
+	ADDPS  constants<>+2736(SB), X6
+	MULPS  X1, X6
+	ADDPS  constants<>+2752(SB), X6
+	MULPS  X1, X6
+	ADDPS  constants<>+2768(SB), X6
+	MULPS  X1, X6
+	ADDPS  constants<>+2784(SB), X6
+	MULPS  X1, X6
+	ADDPS  constants<>+2800(SB), X6
 	MULPS  X6, X1
 	MOVAPS X1, X6
-	ADDPS  constants<>+2480(SB), X6
-	MOVAPS constants<>+2480(SB), X7
+	ADDPS  constants<>+2576(SB), X6
+	MOVAPS constants<>+2576(SB), X7
 	SUBPS  X6, X7
 	ADDPS  X7, X1
 	MULPS  X6, X5
@@ -8969,21 +8889,21 @@ load3:
 	MULPS  X3, X5
 	XORPS  X1, X1
 	MAXPS  X0, X1
-	MULPS  constants<>+2384(SB), X5
+	MULPS  constants<>+2480(SB), X5
 	SUBPS  X5, X1
 	MOVAPS X4, X3
-	MULPS  constants<>+2720(SB), X3
-	ADDPS  constants<>+2736(SB), X3
+	MULPS  constants<>+2816(SB), X3
+	ADDPS  constants<>+2832(SB), X3
 	MULPS  X4, X3
-	ADDPS  constants<>+2752(SB), X3
+	ADDPS  constants<>+2848(SB), X3
 	MULPS  X4, X3
-	ADDPS  constants<>+2768(SB), X3
+	ADDPS  constants<>+2864(SB), X3
 	MULPS  X4, X3
-	ADDPS  constants<>+2784(SB), X3
+	ADDPS  constants<>+2880(SB), X3
 	MULPS  X0, X3
-	ADDPS  constants<>+576(SB), X3
+	ADDPS  constants<>+672(SB), X3
 	MULPS  X3, X0
-	MOVAPS constants<>+2512(SB), X3
+	MOVAPS constants<>+2608(SB), X3
 	CMPPS  X2, X3, $0x01
 	ANDPS  X3, X1
 	ANDNPS X0, X3
@@ -9014,17 +8934,17 @@ TEXT ·erfSSE(SB), NOSPLIT, $0-24
 	LEAQ    -4(CX), R8
 	CMPQ    AX, R8
 	JGT     tail
-	MOVAPS  constants<>+2800(SB), X15
+	MOVAPS  constants<>+2896(SB), X15
 	MOVAPS  constants<>+64(SB), X14
 	MOVAPS  constants<>+32(SB), X13
-	MOVAPS  constants<>+2816(SB), X12
-	MOVAPS  constants<>+2832(SB), X11
-	MOVAPS  constants<>+2848(SB), X10
-	MOVAPS  constants<>+2864(SB), X9
-	MOVAPS  constants<>+2880(SB), X8
-	MOVAPS  constants<>+2896(SB), X7
-	MOVAPS  constants<>+2912(SB), X6
-	MOVAPS  constants<>+2928(SB), X5
+	MOVAPS  constants<>+2912(SB), X12
+	MOVAPS  constants<>+2928(SB), X11
+	MOVAPS  constants<>+2944(SB), X10
+	MOVAPS  constants<>+2960(SB), X9
+	MOVAPS  constants<>+2976(SB), X8
+	MOVAPS  constants<>+2992(SB), X7
+	MOVAPS  constants<>+3008(SB), X6
+	MOVAPS  constants<>+3024(SB), X5
 	PCALIGN $0x20
 
 mainLoop:
@@ -9054,19 +8974,7 @@ mainLoop:
 	MOVAPS X14, X4
 	CMPPS  X1, X4, $0x01
 	MOVAPS X2, X1
-	MULPS  constants<>+2944(SB), X1
-	ADDPS  constants<>+2960(SB), X1
-	MULPS  X2, X1
-	ADDPS  constants<>+2976(SB), X1
-	MULPS  X2, X1
-	ADDPS  constants<>+2992(SB), X1
-	MULPS  X2, X1
-	ADDPS  constants<>+3008(SB), X1
-	MULPS  X2, X1
-	ADDPS  constants<>+3024(SB), X1
-	MULPS  X2, X1
-	ADDPS  constants<>+3040(SB), X1
-	MULPS  X2, X1
+	MULPS  constants<>+3040(SB), X1
 	ADDPS  constants<>+3056(SB), X1
 	MULPS  X2, X1
 	ADDPS  constants<>+3072(SB), X1
@@ -9078,6 +8986,18 @@ mainLoop:
 	ADDPS  constants<>+3120(SB), X1
 	MULPS  X2, X1
 	ADDPS  constants<>+3136(SB), X1
+	MULPS  X2, X1
+	ADDPS  constants<>+3152(SB), X1
+	MULPS  X2, X1
+	ADDPS  constants<>+3168(SB), X1
+	MULPS  X2, X1
+	ADDPS  constants<>+3184(SB), X1
+	MULPS  X2, X1
+	ADDPS  constants<>+3200(SB), X1
+	MULPS  X2, X1
+	ADDPS  constants<>+3216(SB), X1
+	MULPS  X2, X1
+	ADDPS  constants<>+3232(SB), X1
 	ANDPS  X4, X1
 	ANDNPS X3, X4
 	ORPS   X4, X1
@@ -9114,39 +9034,27 @@ load3:
 	MOVAPS X1, X2
 	MULPS  X1, X2
 	MOVAPS X2, X3
-	MULPS  constants<>+2816(SB), X3
-	ADDPS  constants<>+2832(SB), X3
+	MULPS  constants<>+2912(SB), X3
+	ADDPS  constants<>+2928(SB), X3
 	MULPS  X2, X3
-	ADDPS  constants<>+2848(SB), X3
+	ADDPS  constants<>+2944(SB), X3
 	MULPS  X2, X3
-	ADDPS  constants<>+2864(SB), X3
+	ADDPS  constants<>+2960(SB), X3
 	MULPS  X2, X3
-	ADDPS  constants<>+2880(SB), X3
+	ADDPS  constants<>+2976(SB), X3
 	MULPS  X2, X3
-	ADDPS  constants<>+2896(SB), X3
+	ADDPS  constants<>+2992(SB), X3
 	MULPS  X2, X3
-	ADDPS  constants<>+2912(SB), X3
+	ADDPS  constants<>+3008(SB), X3
 	MULPS  X1, X3
 	ADDPS  X1, X3
-	MOVAPS constants<>+2800(SB), X2
+	MOVAPS constants<>+2896(SB), X2
 	MINPS  X1, X2
-	SUBPS  constants<>+2928(SB), X2
+	SUBPS  constants<>+3024(SB), X2
 	MOVAPS constants<>+64(SB), X4
 	CMPPS  X1, X4, $0x01
 	MOVAPS X2, X1
-	MULPS  constants<>+2944(SB), X1
-	ADDPS  constants<>+2960(SB), X1
-	MULPS  X2, X1
-	ADDPS  constants<>+2976(SB), X1
-	MULPS  X2, X1
-	ADDPS  constants<>+2992(SB), X1
-	MULPS  X2, X1
-	ADDPS  constants<>+3008(SB), X1
-	MULPS  X2, X1
-	ADDPS  constants<>+3024(SB), X1
-	MULPS  X2, X1
-	ADDPS  constants<>+3040(SB), X1
-	MULPS  X2, X1
+	MULPS  constants<>+3040(SB), X1
 	ADDPS  constants<>+3056(SB), X1
 	MULPS  X2, X1
 	ADDPS  constants<>+3072(SB), X1
@@ -9158,6 +9066,18 @@ load3:
 	ADDPS  constants<>+3120(SB), X1
 	MULPS  X2, X1
 	ADDPS  constants<>+3136(SB), X1
+	MULPS  X2, X1
+	ADDPS  constants<>+3152(SB), X1
+	MULPS  X2, X1
+	ADDPS  constants<>+3168(SB), X1
+	MULPS  X2, X1
+	ADDPS  constants<>+3184(SB), X1
+	MULPS  X2, X1
+	ADDPS  constants<>+3200(SB), X1
+	MULPS  X2, X1
+	ADDPS  constants<>+3216(SB), X1
+	MULPS  X2, X1
+	ADDPS  constants<>+3232(SB), X1
 	ANDPS  X4, X1
 	ANDNPS X3, X4
 	ORPS   X4, X1
@@ -9191,8 +9111,8 @@ TEXT ·mishSSE(SB), NOSPLIT, $0-24
 	CMPQ    AX, R8
 	JGT     tail
 	MOVAPS  constants<>+64(SB), X15
-	MOVAPS  constants<>+3152(SB), X14
-	MOVAPS  constants<>+2368(SB), X13
+	MOVAPS  constants<>+3248(SB), X14
+	MOVAPS  constants<>+2464(SB), X13
 	PCALIGN $0x20
 
 mainLoop:
@@ -9202,27 +9122,27 @@ mainLoop:
 	MOVAPS X13, X2
 	MAXPS  X1, X2
 	MOVAPS X2, X1
-	MULPS  constants<>+448(SB), X1
-	ADDPS  constants<>+2544(SB), X1
+	MULPS  constants<>+416(SB), X1
+	ADDPS  constants<>+2640(SB), X1
 	MOVAPS X1, X3
-	SUBPS  constants<>+2544(SB), X3
+	SUBPS  constants<>+2640(SB), X3
 	MOVAPS X3, X4
-	MULPS  constants<>+464(SB), X4
+	MULPS  constants<>+432(SB), X4
 	MOVAPS X2, X5
 	SUBPS  X4, X5
-	MULPS  constants<>+480(SB), X3
+	MULPS  constants<>+448(SB), X3
 	SUBPS  X3, X5
 	MOVAPS X5, X3
 	MULPS  X5, X3
 	MOVAPS X5, X4
-	MULPS  constants<>+496(SB), X4
-	ADDPS  constants<>+512(SB), X4
+	MULPS  constants<>+592(SB), X4
+	ADDPS  constants<>+608(SB), X4
 	MULPS  X5, X4
-	ADDPS  constants<>+528(SB), X4
+	ADDPS  constants<>+624(SB), X4
 	MULPS  X5, X4
-	ADDPS  constants<>+544(SB), X4
+	ADDPS  constants<>+640(SB), X4
 	MULPS  X5, X4
-	ADDPS  constants<>+560(SB), X4
+	ADDPS  constants<>+656(SB), X4
 	MULPS  X4, X3
 	ADDPS  X5, X3
 	PSLLL  $0x17, X1
@@ -9233,17 +9153,17 @@ mainLoop:
 	SUBPS  X1, X5
 	SUBPS  X5, X3
 	MOVAPS X4, X1
-	MULPS  constants<>+2384(SB), X1
+	MULPS  constants<>+2480(SB), X1
 	MOVAPS X1, X5
-	MULPS  constants<>+576(SB), X5
+	MULPS  constants<>+672(SB), X5
 	MOVAPS X4, X6
 	MULPS  X5, X6
 	MOVAPS X4, X7
-	ANDPS  constants<>+976(SB), X7
+	ANDPS  constants<>+1072(SB), X7
 	MOVAPS X4, X8
 	SUBPS  X7, X8
 	MOVAPS X5, X9
-	ANDPS  constants<>+976(SB), X9
+	ANDPS  constants<>+1072(SB), X9
 	SUBPS  X9, X5
 	MOVAPS X7, X10
 	MULPS  X9, X10
@@ -9268,7 +9188,7 @@ mainLoop:
 	ADDPS  X3, X1
 	ADDPS  X1, X4
 	MOVAPS X5, X1
-	MULPS  constants<>+2384(SB), X1
+	MULPS  constants<>+2480(SB), X1
 	MOVAPS X1, X3
 	ADDPS  X15, X3
 	MOVAPS X3, X6
@@ -9280,7 +9200,7 @@ mainLoop:
 	SUBPS  X6, X7
 	ADDPS  X7, X1
 	MOVAPS X4, X6
-	MULPS  constants<>+2384(SB), X6
+	MULPS  constants<>+2480(SB), X6
 	ADDPS  X1, X6
 	MOVAPS X15, X1
 	DIVPS  X3, X1
@@ -9289,11 +9209,11 @@ mainLoop:
 	MOVAPS X7, X8
 	MULPS  X3, X8
 	MOVAPS X7, X9
-	ANDPS  constants<>+976(SB), X9
+	ANDPS  constants<>+1072(SB), X9
 	MOVAPS X7, X10
 	SUBPS  X9, X10
 	MOVAPS X3, X11
-	ANDPS  constants<>+976(SB), X11
+	ANDPS  constants<>+1072(SB), X11
 	SUBPS  X11, X3
 	MOVAPS X9, X12
 	MULPS  X11, X12
@@ -9313,7 +9233,7 @@ mainLoop:
 	MULPS  X2, X5
 	MULPS  X7, X2
 	ADDPS  X5, X2
-	MULPS  constants<>+2384(SB), X2
+	MULPS  constants<>+2480(SB), X2
 	MOVAPS X14, X1
 	CMPPS  X0, X1, $0x01
 	ANDPS  X1, X0
@@ -9344,32 +9264,32 @@ load1:
 	MOVSS (SI)(AX*4), X0
 
 load3:
-	MOVAPS constants<>+3152(SB), X1
+	MOVAPS constants<>+3248(SB), X1
 	MINPS  X0, X1
-	MOVAPS constants<>+2368(SB), X2
+	MOVAPS constants<>+2464(SB), X2
 	MAXPS  X1, X2
 	MOVAPS X2, X1
-	MULPS  constants<>+448(SB), X1
-	ADDPS  constants<>+2544(SB), X1
+	MULPS  constants<>+416(SB), X1
+	ADDPS  constants<>+2640(SB), X1
 	MOVAPS X1, X3
-	SUBPS  constants<>+2544(SB), X3
+	SUBPS  constants<>+2640(SB), X3
 	MOVAPS X3, X4
-	MULPS  constants<>+464(SB), X4
+	MULPS  constants<>+432(SB), X4
 	MOVAPS X2, X5
 	SUBPS  X4, X5
-	MULPS  constants<>+480(SB), X3
+	MULPS  constants<>+448(SB), X3
 	SUBPS  X3, X5
 	MOVAPS X5, X3
 	MULPS  X5, X3
 	MOVAPS X5, X4
-	MULPS  constants<>+496(SB), X4
-	ADDPS  constants<>+512(SB), X4
+	MULPS  constants<>+592(SB), X4
+	ADDPS  constants<>+608(SB), X4
 	MULPS  X5, X4
-	ADDPS  constants<>+528(SB), X4
+	ADDPS  constants<>+624(SB), X4
 	MULPS  X5, X4
-	ADDPS  constants<>+544(SB), X4
+	ADDPS  constants<>+640(SB), X4
 	MULPS  X5, X4
-	ADDPS  constants<>+560(SB), X4
+	ADDPS  constants<>+656(SB), X4
 	MULPS  X4, X3
 	ADDPS  X5, X3
 	PSLLL  $0x17, X1
@@ -9380,17 +9300,17 @@ load3:
 	SUBPS  X1, X5
 	SUBPS  X5, X3
 	MOVAPS X4, X1
-	MULPS  constants<>+2384(SB), X1
+	MULPS  constants<>+2480(SB), X1
 	MOVAPS X1, X5
-	MULPS  constants<>+576(SB), X5
+	MULPS  constants<>+672(SB), X5
 	MOVAPS X4, X6
 	MULPS  X5, X6
 	MOVAPS X4, X7
-	ANDPS  constants<>+976(SB), X7
+	ANDPS  constants<>+1072(SB), X7
 	MOVAPS X4, X8
 	SUBPS  X7, X8
 	MOVAPS X5, X9
-	ANDPS  constants<>+976(SB), X9
+	ANDPS  constants<>+1072(SB), X9
 	SUBPS  X9, X5
 	MOVAPS X7, X10
 	MULPS  X9, X10
@@ -9415,7 +9335,7 @@ load3:
 	ADDPS  X3, X1
 	ADDPS  X1, X4
 	MOVAPS X5, X1
-	MULPS  constants<>+2384(SB), X1
+	MULPS  constants<>+2480(SB), X1
 	MOVAPS X1, X3
 	ADDPS  constants<>+64(SB), X3
 	MOVAPS X3, X6
@@ -9427,7 +9347,7 @@ load3:
 	SUBPS  X6, X7
 	ADDPS  X7, X1
 	MOVAPS X4, X6
-	MULPS  constants<>+2384(SB), X6
+	MULPS  constants<>+2480(SB), X6
 	ADDPS  X1, X6
 	MOVAPS constants<>+64(SB), X1
 	DIVPS  X3, X1
@@ -9436,11 +9356,11 @@ load3:
 	MOVAPS X7, X8
 	MULPS  X3, X8
 	MOVAPS X7, X9
-	ANDPS  constants<>+976(SB), X9
+	ANDPS  constants<>+1072(SB), X9
 	MOVAPS X7, X10
 	SUBPS  X9, X10
 	MOVAPS X3, X11
-	ANDPS  constants<>+976(SB), X11
+	ANDPS  constants<>+1072(SB), X11
 	SUBPS  X11, X3
 	MOVAPS X9, X12
 	MULPS  X11, X12
@@ -9460,8 +9380,8 @@ load3:
 	MULPS  X2, X5
 	MULPS  X7, X2
 	ADDPS  X5, X2
-	MULPS  constants<>+2384(SB), X2
-	MOVAPS constants<>+3152(SB), X1
+	MULPS  constants<>+2480(SB), X2
+	MOVAPS constants<>+3248(SB), X1
 	CMPPS  X0, X1, $0x01
 	ANDPS  X1, X0
 	ANDNPS X2, X1
@@ -9494,14 +9414,14 @@ TEXT ·softplusSSE(SB), NOSPLIT, $0-24
 	JGT     tail
 	MOVAPS  constants<>+224(SB), X15
 	XORPS   X14, X14
-	MOVAPS  constants<>+2544(SB), X13
-	MOVAPS  constants<>+2384(SB), X12
+	MOVAPS  constants<>+2640(SB), X13
+	MOVAPS  constants<>+2480(SB), X12
 	MOVAPS  constants<>+48(SB), X11
-	MOVAPS  constants<>+448(SB), X10
-	MOVAPS  constants<>+464(SB), X9
-	MOVAPS  constants<>+480(SB), X8
-	MOVAPS  constants<>+496(SB), X7
-	MOVAPS  constants<>+512(SB), X6
+	MOVAPS  constants<>+416(SB), X10
+	MOVAPS  constants<>+432(SB), X9
+	MOVAPS  constants<>+448(SB), X8
+	MOVAPS  constants<>+592(SB), X7
+	MOVAPS  constants<>+608(SB), X6
 	PCALIGN $0x20
 
 mainLoop:
@@ -9526,11 +9446,11 @@ mainLoop:
 	MULPS  X2, X4
 	ADDPS  X6, X4
 	MULPS  X2, X4
-	ADDPS  constants<>+528(SB), X4
+	ADDPS  constants<>+624(SB), X4
 	MULPS  X2, X4
-	ADDPS  constants<>+544(SB), X4
+	ADDPS  constants<>+640(SB), X4
 	MULPS  X2, X4
-	ADDPS  constants<>+560(SB), X4
+	ADDPS  constants<>+656(SB), X4
 	MULPS  X4, X3
 	ADDPS  X2, X3
 	PSLLL  $0x17, X1
@@ -9544,7 +9464,7 @@ mainLoop:
 	MOVAPS X14, X1
 	MAXPS  X0, X1
 	MOVAPS X1, X0
-	MINPS  constants<>+2336(SB), X0
+	MINPS  constants<>+2432(SB), X0
 	MOVAPS X2, X4
 	ADDPS  X0, X4
 	MOVAPS X4, X5
@@ -9552,29 +9472,29 @@ mainLoop:
 	SUBPS  X5, X0
 	MULPS  X12, X3
 	MOVAPS X2, X5
-	MULPS  constants<>+1424(SB), X5
+	MULPS  constants<>+1520(SB), X5
 	ADDPS  constants<>+64(SB), X5
 	MULPS  X5, X3
 	ADDPS  X0, X3
 	MOVAPS X2, X0
 	MULPS  X2, X0
 	MOVAPS X2, X5
-	MULPS  constants<>+3168(SB), X5
-	ADDPS  constants<>+3184(SB), X5
-	MULPS  X2, X5
-	ADDPS  constants<>+3200(SB), X5
-	MULPS  X2, X5
-	ADDPS  constants<>+3216(SB), X5
-	MULPS  X2, X5
-	ADDPS  constants<>+3232(SB), X5
-	MULPS  X2, X5
-	ADDPS  constants<>+3248(SB), X5
-	MULPS  X2, X5
-	ADDPS  constants<>+3264(SB), X5
-	MULPS  X2, X5
+	MULPS  constants<>+3264(SB), X5
 	ADDPS  constants<>+3280(SB), X5
 	MULPS  X2, X5
 	ADDPS  constants<>+3296(SB), X5
+	MULPS  X2, X5
+	ADDPS  constants<>+3312(SB), X5
+	MULPS  X2, X5
+	ADDPS  constants<>+3328(SB), X5
+	MULPS  X2, X5
+	ADDPS  constants<>+3344(SB), X5
+	MULPS  X2, X5
+	ADDPS  constants<>+3360(SB), X5
+	MULPS  X2, X5
+	ADDPS  constants<>+3376(SB), X5
+	MULPS  X2, X5
+	ADDPS  constants<>+3392(SB), X5
 	MULPS  X5, X0
 	ADDPS  X3, X0
 	ADDPS  X4, X0
@@ -9609,26 +9529,26 @@ load3:
 	MOVAPS constants<>+224(SB), X2
 	MAXPS  X1, X2
 	MOVAPS X2, X1
-	MULPS  constants<>+448(SB), X1
-	ADDPS  constants<>+2544(SB), X1
+	MULPS  constants<>+416(SB), X1
+	ADDPS  constants<>+2640(SB), X1
 	MOVAPS X1, X3
-	SUBPS  constants<>+2544(SB), X3
+	SUBPS  constants<>+2640(SB), X3
 	MOVAPS X3, X4
-	MULPS  constants<>+464(SB), X4
+	MULPS  constants<>+432(SB), X4
 	SUBPS  X4, X2
-	MULPS  constants<>+480(SB), X3
+	MULPS  constants<>+448(SB), X3
 	SUBPS  X3, X2
 	MOVAPS X2, X3
 	MULPS  X2, X3
 	MOVAPS X2, X4
-	MULPS  constants<>+496(SB), X4
-	ADDPS  constants<>+512(SB), X4
+	MULPS  constants<>+592(SB), X4
+	ADDPS  constants<>+608(SB), X4
 	MULPS  X2, X4
-	ADDPS  constants<>+528(SB), X4
+	ADDPS  constants<>+624(SB), X4
 	MULPS  X2, X4
-	ADDPS  constants<>+544(SB), X4
+	ADDPS  constants<>+640(SB), X4
 	MULPS  X2, X4
-	ADDPS  constants<>+560(SB), X4
+	ADDPS  constants<>+656(SB), X4
 	MULPS  X4, X3
 	ADDPS  X2, X3
 	PSLLL  $0x17, X1
@@ -9638,41 +9558,41 @@ load3:
 	MOVAPS X2, X4
 	SUBPS  X1, X4
 	SUBPS  X4, X3
-	MULPS  constants<>+2384(SB), X2
+	MULPS  constants<>+2480(SB), X2
 	XORPS  X1, X1
 	MAXPS  X0, X1
 	MOVAPS X1, X0
-	MINPS  constants<>+2336(SB), X0
+	MINPS  constants<>+2432(SB), X0
 	MOVAPS X2, X4
 	ADDPS  X0, X4
 	MOVAPS X4, X5
 	SUBPS  X2, X5
 	SUBPS  X5, X0
-	MULPS  constants<>+2384(SB), X3
+	MULPS  constants<>+2480(SB), X3
 	MOVAPS X2, X5
-	MULPS  constants<>+1424(SB), X5
+	MULPS  constants<>+1520(SB), X5
 	ADDPS  constants<>+64(SB), X5
 	MULPS  X5, X3
 	ADDPS  X0, X3
 	MOVAPS X2, X0
 	MULPS  X2, X0
 	MOVAPS X2, X5
-	MULPS  constants<>+3168(SB), X5
-	ADDPS  constants<>+3184(SB), X5
-	MULPS  X2, X5
-	ADDPS  constants<>+3200(SB), X5
-	MULPS  X2, X5
-	ADDPS  constants<>+3216(SB), X5
-	MULPS  X2, X5
-	ADDPS  constants<>+3232(SB), X5
-	MULPS  X2, X5
-	ADDPS  constants<>+3248(SB), X5
-	MULPS  X2, X5
-	ADDPS  constants<>+3264(SB), X5
-	MULPS  X2, X5
+	MULPS  constants<>+3264(SB), X5
 	ADDPS  constants<>+3280(SB), X5
 	MULPS  X2, X5
 	ADDPS  constants<>+3296(SB), X5
+	MULPS  X2, X5
+	ADDPS  constants<>+3312(SB), X5
+	MULPS  X2, X5
+	ADDPS  constants<>+3328(SB), X5
+	MULPS  X2, X5
+	ADDPS  constants<>+3344(SB), X5
+	MULPS  X2, X5
+	ADDPS  constants<>+3360(SB), X5
+	MULPS  X2, X5
+	ADDPS  constants<>+3376(SB), X5
+	MULPS  X2, X5
+	ADDPS  constants<>+3392(SB), X5
 	MULPS  X5, X0
 	ADDPS  X3, X0
 	ADDPS  X4, X0
@@ -9706,7 +9626,7 @@ TEXT ·eluSSE(SB), NOSPLIT, $0-28
 	CMPQ    AX, R8
 	JGT     single
 	XORPS   X14, X14
-	MOVAPS  constants<>+416(SB), X13
+	MOVAPS  constants<>+560(SB), X13
 	MOVAPS  constants<>+240(SB), X12
 	PCALIGN $0x20
 
@@ -9722,9 +9642,9 @@ mainLoop:
 	MOVAPS X13, X5
 	MAXPS  X1, X5
 	MOVAPS X4, X6
-	MULPS  constants<>+448(SB), X6
+	MULPS  constants<>+416(SB), X6
 	MOVAPS X5, X7
-	MULPS  constants<>+448(SB), X7
+	MULPS  constants<>+416(SB), X7
 	ADDPS  X12, X6
 	ADDPS  X12, X7
 	MOVAPS X6, X8
@@ -9732,13 +9652,13 @@ mainLoop:
 	MOVAPS X7, X9
 	SUBPS  X12, X9
 	MOVAPS X8, X10
-	MULPS  constants<>+464(SB), X10
+	MULPS  constants<>+432(SB), X10
 	MOVAPS X9, X11
-	MULPS  constants<>+464(SB), X11
+	MULPS  constants<>+432(SB), X11
 	SUBPS  X10, X4
 	SUBPS  X11, X5
-	MULPS  constants<>+480(SB), X8
-	MULPS  constants<>+480(SB), X9
+	MULPS  constants<>+448(SB), X8
+	MULPS  constants<>+448(SB), X9
 	SUBPS  X8, X4
 	SUBPS  X9, X5
 	MOVAPS X4, X8
@@ -9746,23 +9666,23 @@ mainLoop:
 	MOVAPS X5, X9
 	MULPS  X5, X9
 	MOVAPS X4, X10
-	MULPS  constants<>+496(SB), X10
+	MULPS  constants<>+592(SB), X10
 	MOVAPS X5, X11
-	MULPS  constants<>+496(SB), X11
-	ADDPS  constants<>+512(SB), X10
-	ADDPS  constants<>+512(SB), X11
+	MULPS  constants<>+592(SB), X11
+	ADDPS  constants<>+608(SB), X10
+	ADDPS  constants<>+608(SB), X11
 	MULPS  X4, X10
 	MULPS  X5, X11
-	ADDPS  constants<>+528(SB), X10
-	ADDPS  constants<>+528(SB), X11
+	ADDPS  constants<>+624(SB), X10
+	ADDPS  constants<>+624(SB), X11
 	MULPS  X4, X10
 	MULPS  X5, X11
-	ADDPS  constants<>+544(SB), X10
-	ADDPS  constants<>+544(SB), X11
+	ADDPS  constants<>+640(SB), X10
+	ADDPS  constants<>+640(SB), X11
 	MULPS  X4, X10
 	MULPS  X5, X11
-	ADDPS  constants<>+560(SB), X10
-	ADDPS  constants<>+560(SB), X11
+	ADDPS  constants<>+656(SB), X10
+	ADDPS  constants<>+656(SB), X11
 	MULPS  X10, X8
 	MULPS  X11, X9
 	ADDPS  X4, X8
@@ -9801,29 +9721,29 @@ singleLoop:
 	MOVUPS (SI)(AX*4), X0
 	XORPS  X1, X1
 	CMPPS  X0, X1, $0x01
-	MOVAPS constants<>+416(SB), X2
+	MOVAPS constants<>+560(SB), X2
 	MAXPS  X0, X2
 	MOVAPS X2, X3
-	MULPS  constants<>+448(SB), X3
+	MULPS  constants<>+416(SB), X3
 	ADDPS  constants<>+240(SB), X3
 	MOVAPS X3, X4
 	SUBPS  constants<>+240(SB), X4
 	MOVAPS X4, X5
-	MULPS  constants<>+464(SB), X5
+	MULPS  constants<>+432(SB), X5
 	SUBPS  X5, X2
-	MULPS  constants<>+480(SB), X4
+	MULPS  constants<>+448(SB), X4
 	SUBPS  X4, X2
 	MOVAPS X2, X4
 	MULPS  X2, X4
 	MOVAPS X2, X5
-	MULPS  constants<>+496(SB), X5
-	ADDPS  constants<>+512(SB), X5
+	MULPS  constants<>+592(SB), X5
+	ADDPS  constants<>+608(SB), X5
 	MULPS  X2, X5
-	ADDPS  constants<>+528(SB), X5
+	ADDPS  constants<>+624(SB), X5
 	MULPS  X2, X5
-	ADDPS  constants<>+544(SB), X5
+	ADDPS  constants<>+640(SB), X5
 	MULPS  X2, X5
-	ADDPS  constants<>+560(SB), X5
+	ADDPS  constants<>+656(SB), X5
 	MULPS  X5, X4
 	ADDPS  X2, X4
 	PSLLL  $0x17, X3
@@ -9862,29 +9782,29 @@ load1:
 load3:
 	XORPS  X1, X1
 	CMPPS  X0, X1, $0x01
-	MOVAPS constants<>+416(SB), X2
+	MOVAPS constants<>+560(SB), X2
 	MAXPS  X0, X2
 	MOVAPS X2, X3
-	MULPS  constants<>+448(SB), X3
+	MULPS  constants<>+416(SB), X3
 	ADDPS  constants<>+240(SB), X3
 	MOVAPS X3, X4
 	SUBPS  constants<>+240(SB), X4
 	MOVAPS X4, X5
-	MULPS  constants<>+464(SB), X5
+	MULPS  constants<>+432(SB), X5
 	SUBPS  X5, X2
-	MULPS  constants<>+480(SB), X4
+	MULPS  constants<>+448(SB), X4
 	SUBPS  X4, X2
 	MOVAPS X2, X4
 	MULPS  X2, X4
 	MOVAPS X2, X5
-	MULPS  constants<>+496(SB), X5
-	ADDPS  constants<>+512(SB), X5
+	MULPS  constants<>+592(SB), X5
+	ADDPS  constants<>+608(SB), X5
 	MULPS  X2, X5
-	ADDPS  constants<>+528(SB), X5
+	ADDPS  constants<>+624(SB), X5
 	MULPS  X2, X5
-	ADDPS  constants<>+544(SB), X5
+	ADDPS  constants<>+640(SB), X5
 	MULPS  X2, X5
-	ADDPS  constants<>+560(SB), X5
+	ADDPS  constants<>+656(SB), X5
 	MULPS  X5, X4
 	ADDPS  X2, X4
 	PSLLL  $0x17, X3
@@ -9922,12 +9842,12 @@ TEXT ·seluSSE(SB), NOSPLIT, $0-24
 	LEAQ    -8(CX), R8
 	CMPQ    AX, R8
 	JGT     single
-	MOVAPS  constants<>+416(SB), X15
+	MOVAPS  constants<>+560(SB), X15
 	XORPS   X14, X14
 	MOVAPS  constants<>+240(SB), X13
-	MOVAPS  constants<>+448(SB), X12
-	MOVAPS  constants<>+464(SB), X11
-	MOVAPS  constants<>+480(SB), X10
+	MOVAPS  constants<>+416(SB), X12
+	MOVAPS  constants<>+432(SB), X11
+	MOVAPS  constants<>+448(SB), X10
 	PCALIGN $0x20
 
 mainLoop:
@@ -9962,23 +9882,23 @@ mainLoop:
 	MOVAPS X3, X7
 	MULPS  X3, X7
 	MOVAPS X2, X8
-	MULPS  constants<>+496(SB), X8
+	MULPS  constants<>+592(SB), X8
 	MOVAPS X3, X9
-	MULPS  constants<>+496(SB), X9
-	ADDPS  constants<>+512(SB), X8
-	ADDPS  constants<>+512(SB), X9
+	MULPS  constants<>+592(SB), X9
+	ADDPS  constants<>+608(SB), X8
+	ADDPS  constants<>+608(SB), X9
 	MULPS  X2, X8
 	MULPS  X3, X9
-	ADDPS  constants<>+528(SB), X8
-	ADDPS  constants<>+528(SB), X9
+	ADDPS  constants<>+624(SB), X8
+	ADDPS  constants<>+624(SB), X9
 	MULPS  X2, X8
 	MULPS  X3, X9
-	ADDPS  constants<>+544(SB), X8
-	ADDPS  constants<>+544(SB), X9
+	ADDPS  constants<>+640(SB), X8
+	ADDPS  constants<>+640(SB), X9
 	MULPS  X2, X8
 	MULPS  X3, X9
-	ADDPS  constants<>+560(SB), X8
-	ADDPS  constants<>+560(SB), X9
+	ADDPS  constants<>+656(SB), X8
+	ADDPS  constants<>+656(SB), X9
 	MULPS  X8, X6
 	MULPS  X9, X7
 	ADDPS  X2, X6
@@ -9993,14 +9913,14 @@ mainLoop:
 	MULPS  X7, X5
 	ADDPS  X2, X4
 	ADDPS  X3, X5
-	MULPS  constants<>+3312(SB), X4
-	MULPS  constants<>+3312(SB), X5
+	MULPS  constants<>+3408(SB), X4
+	MULPS  constants<>+3408(SB), X5
 	MOVAPS X14, X2
 	CMPPS  X0, X2, $0x01
 	MOVAPS X14, X3
 	CMPPS  X1, X3, $0x01
-	MULPS  constants<>+3328(SB), X0
-	MULPS  constants<>+3328(SB), X1
+	MULPS  constants<>+3424(SB), X0
+	MULPS  constants<>+3424(SB), X1
 	ANDPS  X2, X0
 	ANDPS  X3, X1
 	ANDNPS X4, X2
@@ -10021,29 +9941,29 @@ single:
 
 singleLoop:
 	MOVUPS (SI)(AX*4), X0
-	MOVAPS constants<>+416(SB), X1
+	MOVAPS constants<>+560(SB), X1
 	MAXPS  X0, X1
 	MOVAPS X1, X2
-	MULPS  constants<>+448(SB), X2
+	MULPS  constants<>+416(SB), X2
 	ADDPS  constants<>+240(SB), X2
 	MOVAPS X2, X3
 	SUBPS  constants<>+240(SB), X3
 	MOVAPS X3, X4
-	MULPS  constants<>+464(SB), X4
+	MULPS  constants<>+432(SB), X4
 	SUBPS  X4, X1
-	MULPS  constants<>+480(SB), X3
+	MULPS  constants<>+448(SB), X3
 	SUBPS  X3, X1
 	MOVAPS X1, X3
 	MULPS  X1, X3
 	MOVAPS X1, X4
-	MULPS  constants<>+496(SB), X4
-	ADDPS  constants<>+512(SB), X4
+	MULPS  constants<>+592(SB), X4
+	ADDPS  constants<>+608(SB), X4
 	MULPS  X1, X4
-	ADDPS  constants<>+528(SB), X4
+	ADDPS  constants<>+624(SB), X4
 	MULPS  X1, X4
-	ADDPS  constants<>+544(SB), X4
+	ADDPS  constants<>+640(SB), X4
 	MULPS  X1, X4
-	ADDPS  constants<>+560(SB), X4
+	ADDPS  constants<>+656(SB), X4
 	MULPS  X4, X3
 	ADDPS  X1, X3
 	PSLLL  $0x17, X2
@@ -10051,10 +9971,10 @@ singleLoop:
 	SUBPS  constants<>+64(SB), X1
 	MULPS  X3, X2
 	ADDPS  X1, X2
-	MULPS  constants<>+3312(SB), X2
+	MULPS  constants<>+3408(SB), X2
 	XORPS  X1, X1
 	CMPPS  X0, X1, $0x01
-	MULPS  constants<>+3328(SB), X0
+	MULPS  constants<>+3424(SB), X0
 	ANDPS  X1, X0
 	ANDNPS X2, X1
 	ORPS   X1, X0
@@ -10083,29 +10003,29 @@ load1:
 	MOVSS (SI)(AX*4), X0
 
 load3:
-	MOVAPS constants<>+416(SB), X1
+	MOVAPS constants<>+560(SB), X1
 	MAXPS  X0, X1
 	MOVAPS X1, X2
-	MULPS  constants<>+448(SB), X2
+	MULPS  constants<>+416(SB), X2
 	ADDPS  constants<>+240(SB), X2
 	MOVAPS X2, X3
 	SUBPS  constants<>+240(SB), X3
 	MOVAPS X3, X4
-	MULPS  constants<>+464(SB), X4
+	MULPS  constants<>+432(SB), X4
 	SUBPS  X4, X1
-	MULPS  constants<>+480(SB), X3
+	MULPS  constants<>+448(SB), X3
 	SUBPS  X3, X1
 	MOVAPS X1, X3
 	MULPS  X1, X3
 	MOVAPS X1, X4
-	MULPS  constants<>+496(SB), X4
-	ADDPS  constants<>+512(SB), X4
+	MULPS  constants<>+592(SB), X4
+	ADDPS  constants<>+608(SB), X4
 	MULPS  X1, X4
-	ADDPS  constants<>+528(SB), X4
+	ADDPS  constants<>+624(SB), X4
 	MULPS  X1, X4
-	ADDPS  constants<>+544(SB), X4
+	ADDPS  constants<>+640(SB), X4
 	MULPS  X1, X4
-	ADDPS  constants<>+560(SB), X4
+	ADDPS  constants<>+656(SB), X4
 	MULPS  X4, X3
 	ADDPS  X1, X3
 	PSLLL  $0x17, X2
@@ -10113,10 +10033,10 @@ load3:
 	SUBPS  constants<>+64(SB), X1
 	MULPS  X3, X2
 	ADDPS  X1, X2
-	MULPS  constants<>+3312(SB), X2
+	MULPS  constants<>+3408(SB), X2
 	XORPS  X1, X1
 	CMPPS  X0, X1, $0x01
-	MULPS  constants<>+3328(SB), X0
+	MULPS  constants<>+3424(SB), X0
 	ANDPS  X1, X0
 	ANDNPS X2, X1
 	ORPS   X1, X0
@@ -10160,20 +10080,20 @@ mainLoop:
 	CMPPS    X2, X3, $0x01
 	ANDPS    X3, X1
 	MOVAPS   X0, X3
-	PADDL    constants<>+608(SB), X3
-	PCMPGTL  constants<>+624(SB), X3
+	PADDL    constants<>+704(SB), X3
+	PCMPGTL  constants<>+720(SB), X3
 	MOVAPS   X1, X4
 	XORPS    constants<>+128(SB), X4
 	ANDPS    X4, X3
 	MOVAPS   X2, X4
 	ANDPS    constants<>+32(SB), X4
-	PCMPGTL  constants<>+3344(SB), X4
+	PCMPGTL  constants<>+3440(SB), X4
 	ORPS     X4, X3
 	MOVMSKPS X3, R9
 	TESTL    R9, R9
 	JNE      mainStop
 	MOVAPS   X0, X3
-	PSUBL    constants<>+640(SB), X3
+	PSUBL    constants<>+736(SB), X3
 	PSRAL    $0x17, X3
 	MOVAPS   X3, X4
 	PSLLL    $0x17, X4
@@ -10192,11 +10112,11 @@ mainLoop:
 	MOVAPS   X7, X8
 	MULPS    X5, X8
 	MOVAPS   X7, X9
-	ANDPS    constants<>+976(SB), X9
+	ANDPS    constants<>+1072(SB), X9
 	MOVAPS   X7, X10
 	SUBPS    X9, X10
 	MOVAPS   X5, X11
-	ANDPS    constants<>+976(SB), X11
+	ANDPS    constants<>+1072(SB), X11
 	SUBPS    X11, X5
 	MOVAPS   X9, X12
 	MULPS    X11, X12
@@ -10232,38 +10152,38 @@ mainLoop:
 	MULPS    X4, X6
 	ADDPS    X5, X6
 	MOVAPS   X0, X5
-	MULPS    constants<>+3360(SB), X5
+	MULPS    constants<>+3456(SB), X5
 	MOVAPS   X0, X8
-	ANDPS    constants<>+976(SB), X8
+	ANDPS    constants<>+1072(SB), X8
 	MOVAPS   X0, X11
 	SUBPS    X8, X11
 	MOVAPS   X8, X12
-	MULPS    constants<>+3376(SB), X12
+	MULPS    constants<>+3472(SB), X12
 	SUBPS    X5, X12
-	MULPS    constants<>+3392(SB), X8
+	MULPS    constants<>+3488(SB), X8
 	MOVAPS   X11, X13
-	MULPS    constants<>+3376(SB), X13
+	MULPS    constants<>+3472(SB), X13
 	ADDPS    X13, X8
 	ADDPS    X8, X12
-	MULPS    constants<>+3392(SB), X11
+	MULPS    constants<>+3488(SB), X11
 	ADDPS    X11, X12
 	MOVAPS   X0, X8
 	MULPS    X0, X8
 	MOVAPS   X0, X11
-	MULPS    constants<>+3408(SB), X11
-	ADDPS    constants<>+3424(SB), X11
+	MULPS    constants<>+3504(SB), X11
+	ADDPS    constants<>+3520(SB), X11
 	MULPS    X0, X11
-	ADDPS    constants<>+3440(SB), X11
+	ADDPS    constants<>+3536(SB), X11
 	MULPS    X11, X8
-	MULPS    constants<>+3360(SB), X6
+	MULPS    constants<>+3456(SB), X6
 	ADDPS    X12, X6
-	MULPS    constants<>+3456(SB), X0
+	MULPS    constants<>+3552(SB), X0
 	ADDPS    X6, X0
 	ADDPS    X8, X0
 	MOVAPS   X7, X6
 	MULPS    X5, X6
 	MOVAPS   X5, X8
-	ANDPS    constants<>+976(SB), X8
+	ANDPS    constants<>+1072(SB), X8
 	MOVAPS   X5, X11
 	SUBPS    X8, X11
 	MOVAPS   X9, X12
@@ -10287,24 +10207,24 @@ mainLoop:
 	ADDPS    X0, X4
 	ADDPS    X4, X6
 	MOVAPS   X5, X0
-	MULPS    constants<>+2096(SB), X0
+	MULPS    constants<>+2192(SB), X0
 	MOVAPS   X5, X4
-	ANDPS    constants<>+976(SB), X4
+	ANDPS    constants<>+1072(SB), X4
 	MOVAPS   X5, X7
 	SUBPS    X4, X7
 	MOVAPS   X4, X8
-	MULPS    constants<>+3472(SB), X8
+	MULPS    constants<>+3568(SB), X8
 	SUBPS    X0, X8
-	MULPS    constants<>+3488(SB), X4
+	MULPS    constants<>+3584(SB), X4
 	MOVAPS   X7, X9
-	MULPS    constants<>+3472(SB), X9
+	MULPS    constants<>+3568(SB), X9
 	ADDPS    X9, X4
 	ADDPS    X4, X8
-	MULPS    constants<>+3488(SB), X7
+	MULPS    constants<>+3584(SB), X7
 	ADDPS    X7, X8
-	MULPS    constants<>+3504(SB), X5
+	MULPS    constants<>+3600(SB), X5
 	ADDPS    X8, X5
-	MULPS    constants<>+2096(SB), X6
+	MULPS    constants<>+2192(SB), X6
 	ADDPS    X5, X6
 	CVTPL2PS X3, X3
 	MOVAPS   X3, X4
@@ -10316,11 +10236,11 @@ mainLoop:
 	MOVAPS   X2, X3
 	MULPS    X4, X3
 	MOVAPS   X2, X5
-	ANDPS    constants<>+976(SB), X5
+	ANDPS    constants<>+1072(SB), X5
 	MOVAPS   X2, X6
 	SUBPS    X5, X6
 	MOVAPS   X4, X7
-	ANDPS    constants<>+976(SB), X7
+	ANDPS    constants<>+1072(SB), X7
 	SUBPS    X7, X4
 	MOVAPS   X5, X8
 	MULPS    X7, X8
@@ -10333,28 +10253,28 @@ mainLoop:
 	ADDPS    X6, X8
 	MULPS    X0, X2
 	ADDPS    X8, X2
-	MOVAPS   constants<>+3520(SB), X0
+	MOVAPS   constants<>+3616(SB), X0
 	MINPS    X3, X0
-	MOVAPS   constants<>+3536(SB), X3
+	MOVAPS   constants<>+3632(SB), X3
 	MAXPS    X0, X3
 	MOVAPS   X3, X0
-	ADDPS    constants<>+3552(SB), X0
+	ADDPS    constants<>+3648(SB), X0
 	MOVAPS   X0, X4
-	SUBPS    constants<>+3552(SB), X4
+	SUBPS    constants<>+3648(SB), X4
 	SUBPS    X4, X3
 	ADDPS    X2, X3
 	MOVAPS   X3, X2
 	MULPS    X3, X2
 	MOVAPS   X3, X4
-	MULPS    constants<>+3568(SB), X4
-	ADDPS    constants<>+3584(SB), X4
+	MULPS    constants<>+3664(SB), X4
+	ADDPS    constants<>+3680(SB), X4
 	MULPS    X3, X4
-	ADDPS    constants<>+3600(SB), X4
+	ADDPS    constants<>+3696(SB), X4
 	MULPS    X3, X4
-	ADDPS    constants<>+3616(SB), X4
+	ADDPS    constants<>+3712(SB), X4
 	MULPS    X3, X4
-	ADDPS    constants<>+3632(SB), X4
-	MULPS    constants<>+3648(SB), X3
+	ADDPS    constants<>+3728(SB), X4
+	MULPS    constants<>+3744(SB), X3
 	MULPS    X4, X2
 	ADDPS    X3, X2
 	MOVAPS   X0, X3
@@ -10419,14 +10339,14 @@ load6:
 	CMPPS    X2, X3, $0x01
 	ANDPS    X3, X1
 	MOVAPS   X0, X3
-	PADDL    constants<>+608(SB), X3
-	PCMPGTL  constants<>+624(SB), X3
+	PADDL    constants<>+704(SB), X3
+	PCMPGTL  constants<>+720(SB), X3
 	MOVAPS   X1, X4
 	XORPS    constants<>+128(SB), X4
 	ANDPS    X4, X3
 	MOVAPS   X2, X4
 	ANDPS    constants<>+32(SB), X4
-	PCMPGTL  constants<>+3344(SB), X4
+	PCMPGTL  constants<>+3440(SB), X4
 	ORPS     X4, X3
 	MOVUPS   (R10), X4
 	ANDPS    X4, X3
@@ -10434,7 +10354,7 @@ load6:
 	TESTL    R9, R9
 	JNE      tailStop
 	MOVAPS   X0, X3
-	PSUBL    constants<>+640(SB), X3
+	PSUBL    constants<>+736(SB), X3
 	PSRAL    $0x17, X3
 	MOVAPS   X3, X5
 	PSLLL    $0x17, X5
@@ -10453,11 +10373,11 @@ load6:
 	MOVAPS   X8, X9
 	MULPS    X6, X9
 	MOVAPS   X8, X10
-	ANDPS    constants<>+976(SB), X10
+	ANDPS    constants<>+1072(SB), X10
 	MOVAPS   X8, X11
 	SUBPS    X10, X11
 	MOVAPS   X6, X12
-	ANDPS    constants<>+976(SB), X12
+	ANDPS    constants<>+1072(SB), X12
 	SUBPS    X12, X6
 	MOVAPS   X10, X13
 	MULPS    X12, X13
@@ -10493,38 +10413,38 @@ load6:
 	MULPS    X5, X7
 	ADDPS    X6, X7
 	MOVAPS   X0, X6
-	MULPS    constants<>+3360(SB), X6
+	MULPS    constants<>+3456(SB), X6
 	MOVAPS   X0, X9
-	ANDPS    constants<>+976(SB), X9
+	ANDPS    constants<>+1072(SB), X9
 	MOVAPS   X0, X12
 	SUBPS    X9, X12
 	MOVAPS   X9, X13
-	MULPS    constants<>+3376(SB), X13
+	MULPS    constants<>+3472(SB), X13
 	SUBPS    X6, X13
-	MULPS    constants<>+3392(SB), X9
+	MULPS    constants<>+3488(SB), X9
 	MOVAPS   X12, X14
-	MULPS    constants<>+3376(SB), X14
+	MULPS    constants<>+3472(SB), X14
 	ADDPS    X14, X9
 	ADDPS    X9, X13
-	MULPS    constants<>+3392(SB), X12
+	MULPS    constants<>+3488(SB), X12
 	ADDPS    X12, X13
 	MOVAPS   X0, X9
 	MULPS    X0, X9
 	MOVAPS   X0, X12
-	MULPS    constants<>+3408(SB), X12
-	ADDPS    constants<>+3424(SB), X12
+	MULPS    constants<>+3504(SB), X12
+	ADDPS    constants<>+3520(SB), X12
 	MULPS    X0, X12
-	ADDPS    constants<>+3440(SB), X12
+	ADDPS    constants<>+3536(SB), X12
 	MULPS    X12, X9
-	MULPS    constants<>+3360(SB), X7
+	MULPS    constants<>+3456(SB), X7
 	ADDPS    X13, X7
-	MULPS    constants<>+3456(SB), X0
+	MULPS    constants<>+3552(SB), X0
 	ADDPS    X7, X0
 	ADDPS    X9, X0
 	MOVAPS   X8, X7
 	MULPS    X6, X7
 	MOVAPS   X6, X9
-	ANDPS    constants<>+976(SB), X9
+	ANDPS    constants<>+1072(SB), X9
 	MOVAPS   X6, X12
 	SUBPS    X9, X12
 	MOVAPS   X10, X13
@@ -10548,24 +10468,24 @@ load6:
 	ADDPS    X0, X5
 	ADDPS    X5, X7
 	MOVAPS   X6, X0
-	MULPS    constants<>+2096(SB), X0
+	MULPS    constants<>+2192(SB), X0
 	MOVAPS   X6, X5
-	ANDPS    constants<>+976(SB), X5
+	ANDPS    constants<>+1072(SB), X5
 	MOVAPS   X6, X8
 	SUBPS    X5, X8
 	MOVAPS   X5, X9
-	MULPS    constants<>+3472(SB), X9
+	MULPS    constants<>+3568(SB), X9
 	SUBPS    X0, X9
-	MULPS    constants<>+3488(SB), X5
+	MULPS    constants<>+3584(SB), X5
 	MOVAPS   X8, X10
-	MULPS    constants<>+3472(SB), X10
+	MULPS    constants<>+3568(SB), X10
 	ADDPS    X10, X5
 	ADDPS    X5, X9
-	MULPS    constants<>+3488(SB), X8
+	MULPS    constants<>+3584(SB), X8
 	ADDPS    X8, X9
-	MULPS    constants<>+3504(SB), X6
+	MULPS    constants<>+3600(SB), X6
 	ADDPS    X9, X6
-	MULPS    constants<>+2096(SB), X7
+	MULPS    constants<>+2192(SB), X7
 	ADDPS    X6, X7
 	CVTPL2PS X3, X3
 	MOVAPS   X3, X5
@@ -10577,11 +10497,11 @@ load6:
 	MOVAPS   X2, X3
 	MULPS    X5, X3
 	MOVAPS   X2, X6
-	ANDPS    constants<>+976(SB), X6
+	ANDPS    constants<>+1072(SB), X6
 	MOVAPS   X2, X7
 	SUBPS    X6, X7
 	MOVAPS   X5, X8
-	ANDPS    constants<>+976(SB), X8
+	ANDPS    constants<>+1072(SB), X8
 	SUBPS    X8, X5
 	MOVAPS   X6, X9
 	MULPS    X8, X9
@@ -10594,28 +10514,28 @@ load6:
 	ADDPS    X7, X9
 	MULPS    X0, X2
 	ADDPS    X9, X2
-	MOVAPS   constants<>+3520(SB), X0
+	MOVAPS   constants<>+3616(SB), X0
 	MINPS    X3, X0
-	MOVAPS   constants<>+3536(SB), X3
+	MOVAPS   constants<>+3632(SB), X3
 	MAXPS    X0, X3
 	MOVAPS   X3, X0
-	ADDPS    constants<>+3552(SB), X0
+	ADDPS    constants<>+3648(SB), X0
 	MOVAPS   X0, X5
-	SUBPS    constants<>+3552(SB), X5
+	SUBPS    constants<>+3648(SB), X5
 	SUBPS    X5, X3
 	ADDPS    X2, X3
 	MOVAPS   X3, X2
 	MULPS    X3, X2
 	MOVAPS   X3, X5
-	MULPS    constants<>+3568(SB), X5
-	ADDPS    constants<>+3584(SB), X5
+	MULPS    constants<>+3664(SB), X5
+	ADDPS    constants<>+3680(SB), X5
 	MULPS    X3, X5
-	ADDPS    constants<>+3600(SB), X5
+	ADDPS    constants<>+3696(SB), X5
 	MULPS    X3, X5
-	ADDPS    constants<>+3616(SB), X5
+	ADDPS    constants<>+3712(SB), X5
 	MULPS    X3, X5
-	ADDPS    constants<>+3632(SB), X5
-	MULPS    constants<>+3648(SB), X3
+	ADDPS    constants<>+3728(SB), X5
+	MULPS    constants<>+3744(SB), X3
 	MULPS    X5, X2
 	ADDPS    X3, X2
 	MOVAPS   X0, X3
@@ -10667,10 +10587,10 @@ TEXT ·powScalarSSE(SB), NOSPLIT, $64-40
 	MOVUPS  X1, (SP)
 	MOVAPS  X0, X1
 	ANDPS   constants<>+32(SB), X1
-	PCMPGTL constants<>+3344(SB), X1
+	PCMPGTL constants<>+3440(SB), X1
 	MOVUPS  X1, 16(SP)
 	MOVAPS  X0, X1
-	ANDPS   constants<>+976(SB), X1
+	ANDPS   constants<>+1072(SB), X1
 	MOVUPS  X1, 32(SP)
 	SUBPS   X1, X0
 	MOVUPS  X0, 48(SP)
@@ -10678,8 +10598,8 @@ TEXT ·powScalarSSE(SB), NOSPLIT, $64-40
 	CMPQ    AX, R8
 	JGT     tail
 	MOVAPS  constants<>+64(SB), X15
-	MOVAPS  constants<>+3520(SB), X14
-	MOVAPS  constants<>+3536(SB), X13
+	MOVAPS  constants<>+3616(SB), X14
+	MOVAPS  constants<>+3632(SB), X13
 	PCALIGN $0x20
 
 mainLoop:
@@ -10689,8 +10609,8 @@ mainLoop:
 	MOVUPS   (SP), X2
 	ANDPS    X2, X1
 	MOVAPS   X0, X2
-	PADDL    constants<>+608(SB), X2
-	PCMPGTL  constants<>+624(SB), X2
+	PADDL    constants<>+704(SB), X2
+	PCMPGTL  constants<>+720(SB), X2
 	MOVAPS   X1, X3
 	XORPS    constants<>+128(SB), X3
 	ANDPS    X3, X2
@@ -10700,7 +10620,7 @@ mainLoop:
 	TESTL    R9, R9
 	JNE      mainStop
 	MOVAPS   X0, X2
-	PSUBL    constants<>+640(SB), X2
+	PSUBL    constants<>+736(SB), X2
 	PSRAL    $0x17, X2
 	MOVAPS   X2, X3
 	PSLLL    $0x17, X3
@@ -10719,11 +10639,11 @@ mainLoop:
 	MOVAPS   X6, X7
 	MULPS    X4, X7
 	MOVAPS   X6, X8
-	ANDPS    constants<>+976(SB), X8
+	ANDPS    constants<>+1072(SB), X8
 	MOVAPS   X6, X9
 	SUBPS    X8, X9
 	MOVAPS   X4, X10
-	ANDPS    constants<>+976(SB), X10
+	ANDPS    constants<>+1072(SB), X10
 	SUBPS    X10, X4
 	MOVAPS   X8, X11
 	MULPS    X10, X11
@@ -10759,38 +10679,38 @@ mainLoop:
 	MULPS    X3, X5
 	ADDPS    X4, X5
 	MOVAPS   X0, X4
-	MULPS    constants<>+3360(SB), X4
+	MULPS    constants<>+3456(SB), X4
 	MOVAPS   X0, X7
-	ANDPS    constants<>+976(SB), X7
+	ANDPS    constants<>+1072(SB), X7
 	MOVAPS   X0, X10
 	SUBPS    X7, X10
 	MOVAPS   X7, X11
-	MULPS    constants<>+3376(SB), X11
+	MULPS    constants<>+3472(SB), X11
 	SUBPS    X4, X11
-	MULPS    constants<>+3392(SB), X7
+	MULPS    constants<>+3488(SB), X7
 	MOVAPS   X10, X12
-	MULPS    constants<>+3376(SB), X12
+	MULPS    constants<>+3472(SB), X12
 	ADDPS    X12, X7
 	ADDPS    X7, X11
-	MULPS    constants<>+3392(SB), X10
+	MULPS    constants<>+3488(SB), X10
 	ADDPS    X10, X11
 	MOVAPS   X0, X7
 	MULPS    X0, X7
 	MOVAPS   X0, X10
-	MULPS    constants<>+3408(SB), X10
-	ADDPS    constants<>+3424(SB), X10
+	MULPS    constants<>+3504(SB), X10
+	ADDPS    constants<>+3520(SB), X10
 	MULPS    X0, X10
-	ADDPS    constants<>+3440(SB), X10
+	ADDPS    constants<>+3536(SB), X10
 	MULPS    X10, X7
-	MULPS    constants<>+3360(SB), X5
+	MULPS    constants<>+3456(SB), X5
 	ADDPS    X11, X5
-	MULPS    constants<>+3456(SB), X0
+	MULPS    constants<>+3552(SB), X0
 	ADDPS    X5, X0
 	ADDPS    X7, X0
 	MOVAPS   X6, X5
 	MULPS    X4, X5
 	MOVAPS   X4, X7
-	ANDPS    constants<>+976(SB), X7
+	ANDPS    constants<>+1072(SB), X7
 	MOVAPS   X4, X10
 	SUBPS    X7, X10
 	MOVAPS   X8, X11
@@ -10814,24 +10734,24 @@ mainLoop:
 	ADDPS    X0, X3
 	ADDPS    X3, X5
 	MOVAPS   X4, X0
-	MULPS    constants<>+2096(SB), X0
+	MULPS    constants<>+2192(SB), X0
 	MOVAPS   X4, X3
-	ANDPS    constants<>+976(SB), X3
+	ANDPS    constants<>+1072(SB), X3
 	MOVAPS   X4, X6
 	SUBPS    X3, X6
 	MOVAPS   X3, X7
-	MULPS    constants<>+3472(SB), X7
+	MULPS    constants<>+3568(SB), X7
 	SUBPS    X0, X7
-	MULPS    constants<>+3488(SB), X3
+	MULPS    constants<>+3584(SB), X3
 	MOVAPS   X6, X8
-	MULPS    constants<>+3472(SB), X8
+	MULPS    constants<>+3568(SB), X8
 	ADDPS    X8, X3
 	ADDPS    X3, X7
-	MULPS    constants<>+3488(SB), X6
+	MULPS    constants<>+3584(SB), X6
 	ADDPS    X6, X7
-	MULPS    constants<>+3504(SB), X4
+	MULPS    constants<>+3600(SB), X4
 	ADDPS    X7, X4
-	MULPS    constants<>+2096(SB), X5
+	MULPS    constants<>+2192(SB), X5
 	ADDPS    X4, X5
 	CVTPL2PS X2, X2
 	MOVAPS   X2, X3
@@ -10844,7 +10764,7 @@ mainLoop:
 	SHUFPS   $0x00, X2, X2
 	MULPS    X3, X2
 	MOVAPS   X3, X4
-	ANDPS    constants<>+976(SB), X4
+	ANDPS    constants<>+1072(SB), X4
 	SUBPS    X4, X3
 	MOVUPS   32(SP), X5
 	MULPS    X4, X5
@@ -10866,23 +10786,23 @@ mainLoop:
 	MOVAPS   X13, X2
 	MAXPS    X3, X2
 	MOVAPS   X2, X3
-	ADDPS    constants<>+3552(SB), X3
+	ADDPS    constants<>+3648(SB), X3
 	MOVAPS   X3, X4
-	SUBPS    constants<>+3552(SB), X4
+	SUBPS    constants<>+3648(SB), X4
 	SUBPS    X4, X2
 	ADDPS    X0, X2
 	MOVAPS   X2, X0
 	MULPS    X2, X0
 	MOVAPS   X2, X4
-	MULPS    constants<>+3568(SB), X4
-	ADDPS    constants<>+3584(SB), X4
+	MULPS    constants<>+3664(SB), X4
+	ADDPS    constants<>+3680(SB), X4
 	MULPS    X2, X4
-	ADDPS    constants<>+3600(SB), X4
+	ADDPS    constants<>+3696(SB), X4
 	MULPS    X2, X4
-	ADDPS    constants<>+3616(SB), X4
+	ADDPS    constants<>+3712(SB), X4
 	MULPS    X2, X4
-	ADDPS    constants<>+3632(SB), X4
-	MULPS    constants<>+3648(SB), X2
+	ADDPS    constants<>+3728(SB), X4
+	MULPS    constants<>+3744(SB), X2
 	MULPS    X4, X0
 	ADDPS    X2, X0
 	MOVAPS   X3, X2
@@ -10930,8 +10850,8 @@ load3:
 	MOVUPS   (SP), X2
 	ANDPS    X2, X1
 	MOVAPS   X0, X2
-	PADDL    constants<>+608(SB), X2
-	PCMPGTL  constants<>+624(SB), X2
+	PADDL    constants<>+704(SB), X2
+	PCMPGTL  constants<>+720(SB), X2
 	MOVAPS   X1, X3
 	XORPS    constants<>+128(SB), X3
 	ANDPS    X3, X2
@@ -10943,7 +10863,7 @@ load3:
 	TESTL    R9, R9
 	JNE      tailStop
 	MOVAPS   X0, X2
-	PSUBL    constants<>+640(SB), X2
+	PSUBL    constants<>+736(SB), X2
 	PSRAL    $0x17, X2
 	MOVAPS   X2, X4
 	PSLLL    $0x17, X4
@@ -10962,11 +10882,11 @@ load3:
 	MOVAPS   X7, X8
 	MULPS    X5, X8
 	MOVAPS   X7, X9
-	ANDPS    constants<>+976(SB), X9
+	ANDPS    constants<>+1072(SB), X9
 	MOVAPS   X7, X10
 	SUBPS    X9, X10
 	MOVAPS   X5, X11
-	ANDPS    constants<>+976(SB), X11
+	ANDPS    constants<>+1072(SB), X11
 	SUBPS    X11, X5
 	MOVAPS   X9, X12
 	MULPS    X11, X12
@@ -11002,38 +10922,38 @@ load3:
 	MULPS    X4, X6
 	ADDPS    X5, X6
 	MOVAPS   X0, X5
-	MULPS    constants<>+3360(SB), X5
+	MULPS    constants<>+3456(SB), X5
 	MOVAPS   X0, X8
-	ANDPS    constants<>+976(SB), X8
+	ANDPS    constants<>+1072(SB), X8
 	MOVAPS   X0, X11
 	SUBPS    X8, X11
 	MOVAPS   X8, X12
-	MULPS    constants<>+3376(SB), X12
+	MULPS    constants<>+3472(SB), X12
 	SUBPS    X5, X12
-	MULPS    constants<>+3392(SB), X8
+	MULPS    constants<>+3488(SB), X8
 	MOVAPS   X11, X13
-	MULPS    constants<>+3376(SB), X13
+	MULPS    constants<>+3472(SB), X13
 	ADDPS    X13, X8
 	ADDPS    X8, X12
-	MULPS    constants<>+3392(SB), X11
+	MULPS    constants<>+3488(SB), X11
 	ADDPS    X11, X12
 	MOVAPS   X0, X8
 	MULPS    X0, X8
 	MOVAPS   X0, X11
-	MULPS    constants<>+3408(SB), X11
-	ADDPS    constants<>+3424(SB), X11
+	MULPS    constants<>+3504(SB), X11
+	ADDPS    constants<>+3520(SB), X11
 	MULPS    X0, X11
-	ADDPS    constants<>+3440(SB), X11
+	ADDPS    constants<>+3536(SB), X11
 	MULPS    X11, X8
-	MULPS    constants<>+3360(SB), X6
+	MULPS    constants<>+3456(SB), X6
 	ADDPS    X12, X6
-	MULPS    constants<>+3456(SB), X0
+	MULPS    constants<>+3552(SB), X0
 	ADDPS    X6, X0
 	ADDPS    X8, X0
 	MOVAPS   X7, X6
 	MULPS    X5, X6
 	MOVAPS   X5, X8
-	ANDPS    constants<>+976(SB), X8
+	ANDPS    constants<>+1072(SB), X8
 	MOVAPS   X5, X11
 	SUBPS    X8, X11
 	MOVAPS   X9, X12
@@ -11057,24 +10977,24 @@ load3:
 	ADDPS    X0, X4
 	ADDPS    X4, X6
 	MOVAPS   X5, X0
-	MULPS    constants<>+2096(SB), X0
+	MULPS    constants<>+2192(SB), X0
 	MOVAPS   X5, X4
-	ANDPS    constants<>+976(SB), X4
+	ANDPS    constants<>+1072(SB), X4
 	MOVAPS   X5, X7
 	SUBPS    X4, X7
 	MOVAPS   X4, X8
-	MULPS    constants<>+3472(SB), X8
+	MULPS    constants<>+3568(SB), X8
 	SUBPS    X0, X8
-	MULPS    constants<>+3488(SB), X4
+	MULPS    constants<>+3584(SB), X4
 	MOVAPS   X7, X9
-	MULPS    constants<>+3472(SB), X9
+	MULPS    constants<>+3568(SB), X9
 	ADDPS    X9, X4
 	ADDPS    X4, X8
-	MULPS    constants<>+3488(SB), X7
+	MULPS    constants<>+3584(SB), X7
 	ADDPS    X7, X8
-	MULPS    constants<>+3504(SB), X5
+	MULPS    constants<>+3600(SB), X5
 	ADDPS    X8, X5
-	MULPS    constants<>+2096(SB), X6
+	MULPS    constants<>+2192(SB), X6
 	ADDPS    X5, X6
 	CVTPL2PS X2, X2
 	MOVAPS   X2, X4
@@ -11087,7 +11007,7 @@ load3:
 	SHUFPS   $0x00, X2, X2
 	MULPS    X4, X2
 	MOVAPS   X4, X5
-	ANDPS    constants<>+976(SB), X5
+	ANDPS    constants<>+1072(SB), X5
 	SUBPS    X5, X4
 	MOVUPS   32(SP), X6
 	MULPS    X5, X6
@@ -11104,28 +11024,28 @@ load3:
 	SHUFPS   $0x00, X4, X4
 	MULPS    X4, X0
 	ADDPS    X6, X0
-	MOVAPS   constants<>+3520(SB), X4
+	MOVAPS   constants<>+3616(SB), X4
 	MINPS    X2, X4
-	MOVAPS   constants<>+3536(SB), X2
+	MOVAPS   constants<>+3632(SB), X2
 	MAXPS    X4, X2
 	MOVAPS   X2, X4
-	ADDPS    constants<>+3552(SB), X4
+	ADDPS    constants<>+3648(SB), X4
 	MOVAPS   X4, X5
-	SUBPS    constants<>+3552(SB), X5
+	SUBPS    constants<>+3648(SB), X5
 	SUBPS    X5, X2
 	ADDPS    X0, X2
 	MOVAPS   X2, X0
 	MULPS    X2, X0
 	MOVAPS   X2, X5
-	MULPS    constants<>+3568(SB), X5
-	ADDPS    constants<>+3584(SB), X5
+	MULPS    constants<>+3664(SB), X5
+	ADDPS    constants<>+3680(SB), X5
 	MULPS    X2, X5
-	ADDPS    constants<>+3600(SB), X5
+	ADDPS    constants<>+3696(SB), X5
 	MULPS    X2, X5
-	ADDPS    constants<>+3616(SB), X5
+	ADDPS    constants<>+3712(SB), X5
 	MULPS    X2, X5
-	ADDPS    constants<>+3632(SB), X5
-	MULPS    constants<>+3648(SB), X2
+	ADDPS    constants<>+3728(SB), X5
+	MULPS    constants<>+3744(SB), X2
 	MULPS    X5, X0
 	ADDPS    X2, X0
 	MOVAPS   X4, X2
@@ -11174,13 +11094,13 @@ TEXT ·fastExpSSE(SB), NOSPLIT, $0-24
 	CMPQ    AX, R8
 	JGT     single
 	MOVAPS  constants<>+240(SB), X15
-	MOVAPS  constants<>+3664(SB), X14
-	MOVAPS  constants<>+3680(SB), X13
-	MOVAPS  constants<>+448(SB), X12
-	MOVAPS  constants<>+3696(SB), X11
-	MOVAPS  constants<>+3712(SB), X10
-	MOVAPS  constants<>+3728(SB), X9
-	MOVAPS  constants<>+3744(SB), X8
+	MOVAPS  constants<>+3760(SB), X14
+	MOVAPS  constants<>+400(SB), X13
+	MOVAPS  constants<>+416(SB), X12
+	MOVAPS  constants<>+3776(SB), X11
+	MOVAPS  constants<>+3792(SB), X10
+	MOVAPS  constants<>+3808(SB), X9
+	MOVAPS  constants<>+3824(SB), X8
 	PCALIGN $0x20
 
 mainLoop:
@@ -11238,23 +11158,23 @@ single:
 
 singleLoop:
 	MOVUPS (SI)(AX*4), X0
-	MOVAPS constants<>+3664(SB), X1
+	MOVAPS constants<>+3760(SB), X1
 	MINPS  X0, X1
-	MOVAPS constants<>+3680(SB), X0
+	MOVAPS constants<>+400(SB), X0
 	MAXPS  X1, X0
-	MULPS  constants<>+448(SB), X0
+	MULPS  constants<>+416(SB), X0
 	MOVAPS X0, X1
 	ADDPS  constants<>+240(SB), X1
 	MOVAPS constants<>+240(SB), X2
 	SUBPS  X1, X2
 	ADDPS  X2, X0
 	MOVAPS X0, X2
-	MULPS  constants<>+3696(SB), X2
-	ADDPS  constants<>+3712(SB), X2
+	MULPS  constants<>+3776(SB), X2
+	ADDPS  constants<>+3792(SB), X2
 	MULPS  X0, X2
-	ADDPS  constants<>+3728(SB), X2
+	ADDPS  constants<>+3808(SB), X2
 	MULPS  X0, X2
-	ADDPS  constants<>+3744(SB), X2
+	ADDPS  constants<>+3824(SB), X2
 	PSLLL  $0x17, X1
 	MULPS  X1, X2
 	MOVUPS X2, (DI)(AX*4)
@@ -11282,23 +11202,23 @@ load1:
 	MOVSS (SI)(AX*4), X0
 
 load3:
-	MOVAPS constants<>+3664(SB), X1
+	MOVAPS constants<>+3760(SB), X1
 	MINPS  X0, X1
-	MOVAPS constants<>+3680(SB), X0
+	MOVAPS constants<>+400(SB), X0
 	MAXPS  X1, X0
-	MULPS  constants<>+448(SB), X0
+	MULPS  constants<>+416(SB), X0
 	MOVAPS X0, X1
 	ADDPS  constants<>+240(SB), X1
 	MOVAPS constants<>+240(SB), X2
 	SUBPS  X1, X2
 	ADDPS  X2, X0
 	MOVAPS X0, X2
-	MULPS  constants<>+3696(SB), X2
-	ADDPS  constants<>+3712(SB), X2
+	MULPS  constants<>+3776(SB), X2
+	ADDPS  constants<>+3792(SB), X2
 	MULPS  X0, X2
-	ADDPS  constants<>+3728(SB), X2
+	ADDPS  constants<>+3808(SB), X2
 	MULPS  X0, X2
-	ADDPS  constants<>+3744(SB), X2
+	ADDPS  constants<>+3824(SB), X2
 	PSLLL  $0x17, X1
 	MULPS  X1, X2
 	CMPQ   R8, $0x02
@@ -11327,14 +11247,14 @@ TEXT ·fastTanhSSE(SB), NOSPLIT, $0-24
 	LEAQ    -8(CX), R8
 	CMPQ    AX, R8
 	JGT     single
-	MOVAPS  constants<>+3760(SB), X15
-	MOVAPS  constants<>+3776(SB), X14
-	MOVAPS  constants<>+3792(SB), X13
-	MOVAPS  constants<>+3808(SB), X12
-	MOVAPS  constants<>+3824(SB), X11
-	MOVAPS  constants<>+3840(SB), X10
-	MOVAPS  constants<>+3856(SB), X9
-	MOVAPS  constants<>+3872(SB), X8
+	MOVAPS  constants<>+3840(SB), X15
+	MOVAPS  constants<>+3856(SB), X14
+	MOVAPS  constants<>+3872(SB), X13
+	MOVAPS  constants<>+3888(SB), X12
+	MOVAPS  constants<>+3904(SB), X11
+	MOVAPS  constants<>+3920(SB), X10
+	MOVAPS  constants<>+3936(SB), X9
+	MOVAPS  constants<>+3952(SB), X8
 	MOVAPS  constants<>+64(SB), X7
 	PCALIGN $0x20
 
@@ -11395,23 +11315,23 @@ single:
 
 singleLoop:
 	MOVUPS (SI)(AX*4), X0
-	MOVAPS constants<>+3760(SB), X1
+	MOVAPS constants<>+3840(SB), X1
 	MINPS  X0, X1
-	MOVAPS constants<>+3776(SB), X0
+	MOVAPS constants<>+3856(SB), X0
 	MAXPS  X1, X0
 	MOVAPS X0, X1
 	MULPS  X0, X1
 	MOVAPS X1, X2
-	MULPS  constants<>+3792(SB), X2
-	ADDPS  constants<>+3808(SB), X2
+	MULPS  constants<>+3872(SB), X2
+	ADDPS  constants<>+3888(SB), X2
 	MULPS  X1, X2
-	ADDPS  constants<>+3824(SB), X2
+	ADDPS  constants<>+3904(SB), X2
 	MULPS  X2, X0
 	MOVAPS X1, X2
-	MULPS  constants<>+3840(SB), X2
-	ADDPS  constants<>+3856(SB), X2
+	MULPS  constants<>+3920(SB), X2
+	ADDPS  constants<>+3936(SB), X2
 	MULPS  X1, X2
-	ADDPS  constants<>+3872(SB), X2
+	ADDPS  constants<>+3952(SB), X2
 	MULPS  X1, X2
 	ADDPS  constants<>+64(SB), X2
 	DIVPS  X2, X0
@@ -11440,23 +11360,23 @@ load1:
 	MOVSS (SI)(AX*4), X0
 
 load3:
-	MOVAPS constants<>+3760(SB), X1
+	MOVAPS constants<>+3840(SB), X1
 	MINPS  X0, X1
-	MOVAPS constants<>+3776(SB), X0
+	MOVAPS constants<>+3856(SB), X0
 	MAXPS  X1, X0
 	MOVAPS X0, X1
 	MULPS  X0, X1
 	MOVAPS X1, X2
-	MULPS  constants<>+3792(SB), X2
-	ADDPS  constants<>+3808(SB), X2
+	MULPS  constants<>+3872(SB), X2
+	ADDPS  constants<>+3888(SB), X2
 	MULPS  X1, X2
-	ADDPS  constants<>+3824(SB), X2
+	ADDPS  constants<>+3904(SB), X2
 	MULPS  X2, X0
 	MOVAPS X1, X2
-	MULPS  constants<>+3840(SB), X2
-	ADDPS  constants<>+3856(SB), X2
+	MULPS  constants<>+3920(SB), X2
+	ADDPS  constants<>+3936(SB), X2
 	MULPS  X1, X2
-	ADDPS  constants<>+3872(SB), X2
+	ADDPS  constants<>+3952(SB), X2
 	MULPS  X1, X2
 	ADDPS  constants<>+64(SB), X2
 	DIVPS  X2, X0
@@ -11488,14 +11408,14 @@ TEXT ·fastSigmoidSSE(SB), NOSPLIT, $0-24
 	JGT     single
 	MOVAPS  constants<>+240(SB), X15
 	MOVAPS  constants<>+64(SB), X14
-	MOVAPS  constants<>+3664(SB), X13
-	MOVAPS  constants<>+3680(SB), X12
+	MOVAPS  constants<>+3760(SB), X13
+	MOVAPS  constants<>+400(SB), X12
 	MOVAPS  constants<>+48(SB), X11
-	MOVAPS  constants<>+448(SB), X10
-	MOVAPS  constants<>+3696(SB), X9
-	MOVAPS  constants<>+3712(SB), X8
-	MOVAPS  constants<>+3728(SB), X7
-	MOVAPS  constants<>+3744(SB), X6
+	MOVAPS  constants<>+416(SB), X10
+	MOVAPS  constants<>+3776(SB), X9
+	MOVAPS  constants<>+3792(SB), X8
+	MOVAPS  constants<>+3808(SB), X7
+	MOVAPS  constants<>+3824(SB), X6
 	PCALIGN $0x20
 
 mainLoop:
@@ -11562,23 +11482,23 @@ single:
 singleLoop:
 	MOVUPS (SI)(AX*4), X0
 	XORPS  constants<>+48(SB), X0
-	MOVAPS constants<>+3664(SB), X1
+	MOVAPS constants<>+3760(SB), X1
 	MINPS  X0, X1
-	MOVAPS constants<>+3680(SB), X0
+	MOVAPS constants<>+400(SB), X0
 	MAXPS  X1, X0
-	MULPS  constants<>+448(SB), X0
+	MULPS  constants<>+416(SB), X0
 	MOVAPS X0, X1
 	ADDPS  constants<>+240(SB), X1
 	MOVAPS constants<>+240(SB), X2
 	SUBPS  X1, X2
 	ADDPS  X2, X0
 	MOVAPS X0, X2
-	MULPS  constants<>+3696(SB), X2
-	ADDPS  constants<>+3712(SB), X2
+	MULPS  constants<>+3776(SB), X2
+	ADDPS  constants<>+3792(SB), X2
 	MULPS  X0, X2
-	ADDPS  constants<>+3728(SB), X2
+	ADDPS  constants<>+3808(SB), X2
 	MULPS  X0, X2
-	ADDPS  constants<>+3744(SB), X2
+	ADDPS  constants<>+3824(SB), X2
 	PSLLL  $0x17, X1
 	MULPS  X1, X2
 	ADDPS  constants<>+64(SB), X2
@@ -11610,23 +11530,23 @@ load1:
 
 load3:
 	XORPS  constants<>+48(SB), X0
-	MOVAPS constants<>+3664(SB), X1
+	MOVAPS constants<>+3760(SB), X1
 	MINPS  X0, X1
-	MOVAPS constants<>+3680(SB), X0
+	MOVAPS constants<>+400(SB), X0
 	MAXPS  X1, X0
-	MULPS  constants<>+448(SB), X0
+	MULPS  constants<>+416(SB), X0
 	MOVAPS X0, X1
 	ADDPS  constants<>+240(SB), X1
 	MOVAPS constants<>+240(SB), X2
 	SUBPS  X1, X2
 	ADDPS  X2, X0
 	MOVAPS X0, X2
-	MULPS  constants<>+3696(SB), X2
-	ADDPS  constants<>+3712(SB), X2
+	MULPS  constants<>+3776(SB), X2
+	ADDPS  constants<>+3792(SB), X2
 	MULPS  X0, X2
-	ADDPS  constants<>+3728(SB), X2
+	ADDPS  constants<>+3808(SB), X2
 	MULPS  X0, X2
-	ADDPS  constants<>+3744(SB), X2
+	ADDPS  constants<>+3824(SB), X2
 	PSLLL  $0x17, X1
 	MULPS  X1, X2
 	ADDPS  constants<>+64(SB), X2
@@ -11659,13 +11579,13 @@ TEXT ·fastGELUSSE(SB), NOSPLIT, $0-24
 	CMPQ    AX, R8
 	JGT     single
 	MOVAPS  constants<>+240(SB), X15
-	MOVAPS  constants<>+2416(SB), X14
-	MOVAPS  constants<>+3664(SB), X13
-	MOVAPS  constants<>+3680(SB), X12
-	MOVAPS  constants<>+3888(SB), X11
-	MOVAPS  constants<>+3904(SB), X10
-	MOVAPS  constants<>+448(SB), X9
-	MOVAPS  constants<>+3696(SB), X8
+	MOVAPS  constants<>+2512(SB), X14
+	MOVAPS  constants<>+3760(SB), X13
+	MOVAPS  constants<>+400(SB), X12
+	MOVAPS  constants<>+3968(SB), X11
+	MOVAPS  constants<>+3984(SB), X10
+	MOVAPS  constants<>+416(SB), X9
+	MOVAPS  constants<>+3776(SB), X8
 	PCALIGN $0x20
 
 mainLoop:
@@ -11709,16 +11629,16 @@ mainLoop:
 	MULPS  X3, X6
 	MOVAPS X8, X7
 	MULPS  X4, X7
-	ADDPS  constants<>+3712(SB), X6
-	ADDPS  constants<>+3712(SB), X7
+	ADDPS  constants<>+3792(SB), X6
+	ADDPS  constants<>+3792(SB), X7
 	MULPS  X3, X6
 	MULPS  X4, X7
-	ADDPS  constants<>+3728(SB), X6
-	ADDPS  constants<>+3728(SB), X7
+	ADDPS  constants<>+3808(SB), X6
+	ADDPS  constants<>+3808(SB), X7
 	MULPS  X3, X6
 	MULPS  X4, X7
-	ADDPS  constants<>+3744(SB), X6
-	ADDPS  constants<>+3744(SB), X7
+	ADDPS  constants<>+3824(SB), X6
+	ADDPS  constants<>+3824(SB), X7
 	PSLLL  $0x17, X1
 	PSLLL  $0x17, X5
 	MULPS  X1, X6
@@ -11741,30 +11661,30 @@ single:
 
 singleLoop:
 	MOVUPS (SI)(AX*4), X0
-	MOVAPS constants<>+2416(SB), X1
+	MOVAPS constants<>+2512(SB), X1
 	MAXPS  X0, X1
 	MOVAPS X1, X0
 	MULPS  X1, X0
-	MULPS  constants<>+3888(SB), X0
-	ADDPS  constants<>+3904(SB), X0
+	MULPS  constants<>+3968(SB), X0
+	ADDPS  constants<>+3984(SB), X0
 	MULPS  X1, X0
-	MOVAPS constants<>+3664(SB), X2
+	MOVAPS constants<>+3760(SB), X2
 	MINPS  X0, X2
-	MOVAPS constants<>+3680(SB), X0
+	MOVAPS constants<>+400(SB), X0
 	MAXPS  X2, X0
-	MULPS  constants<>+448(SB), X0
+	MULPS  constants<>+416(SB), X0
 	MOVAPS X0, X2
 	ADDPS  constants<>+240(SB), X2
 	MOVAPS constants<>+240(SB), X3
 	SUBPS  X2, X3
 	ADDPS  X3, X0
 	MOVAPS X0, X3
-	MULPS  constants<>+3696(SB), X3
-	ADDPS  constants<>+3712(SB), X3
+	MULPS  constants<>+3776(SB), X3
+	ADDPS  constants<>+3792(SB), X3
 	MULPS  X0, X3
-	ADDPS  constants<>+3728(SB), X3
+	ADDPS  constants<>+3808(SB), X3
 	MULPS  X0, X3
-	ADDPS  constants<>+3744(SB), X3
+	ADDPS  constants<>+3824(SB), X3
 	PSLLL  $0x17, X2
 	MULPS  X2, X3
 	ADDPS  constants<>+64(SB), X3
@@ -11794,30 +11714,30 @@ load1:
 	MOVSS (SI)(AX*4), X0
 
 load3:
-	MOVAPS constants<>+2416(SB), X1
+	MOVAPS constants<>+2512(SB), X1
 	MAXPS  X0, X1
 	MOVAPS X1, X0
 	MULPS  X1, X0
-	MULPS  constants<>+3888(SB), X0
-	ADDPS  constants<>+3904(SB), X0
+	MULPS  constants<>+3968(SB), X0
+	ADDPS  constants<>+3984(SB), X0
 	MULPS  X1, X0
-	MOVAPS constants<>+3664(SB), X2
+	MOVAPS constants<>+3760(SB), X2
 	MINPS  X0, X2
-	MOVAPS constants<>+3680(SB), X0
+	MOVAPS constants<>+400(SB), X0
 	MAXPS  X2, X0
-	MULPS  constants<>+448(SB), X0
+	MULPS  constants<>+416(SB), X0
 	MOVAPS X0, X2
 	ADDPS  constants<>+240(SB), X2
 	MOVAPS constants<>+240(SB), X3
 	SUBPS  X2, X3
 	ADDPS  X3, X0
 	MOVAPS X0, X3
-	MULPS  constants<>+3696(SB), X3
-	ADDPS  constants<>+3712(SB), X3
+	MULPS  constants<>+3776(SB), X3
+	ADDPS  constants<>+3792(SB), X3
 	MULPS  X0, X3
-	ADDPS  constants<>+3728(SB), X3
+	ADDPS  constants<>+3808(SB), X3
 	MULPS  X0, X3
-	ADDPS  constants<>+3744(SB), X3
+	ADDPS  constants<>+3824(SB), X3
 	PSLLL  $0x17, X2
 	MULPS  X2, X3
 	ADDPS  constants<>+64(SB), X3
@@ -12538,18 +12458,18 @@ TEXT ·maxSSE(SB), NOSPLIT, $0-20
 	MOVQ    x+0(FP), SI
 	MOVQ    n+8(FP), CX
 	XORL    AX, AX
-	MOVAPS  constants<>+800(SB), X15
+	MOVAPS  constants<>+896(SB), X15
 	XORPS   X7, X7
 	LEAQ    -32(CX), R8
 	CMPQ    AX, R8
 	JGT     single
-	MOVAPS  constants<>+800(SB), X14
-	MOVAPS  constants<>+800(SB), X13
-	MOVAPS  constants<>+800(SB), X12
-	MOVAPS  constants<>+800(SB), X11
-	MOVAPS  constants<>+800(SB), X10
-	MOVAPS  constants<>+800(SB), X9
-	MOVAPS  constants<>+800(SB), X8
+	MOVAPS  constants<>+896(SB), X14
+	MOVAPS  constants<>+896(SB), X13
+	MOVAPS  constants<>+896(SB), X12
+	MOVAPS  constants<>+896(SB), X11
+	MOVAPS  constants<>+896(SB), X10
+	MOVAPS  constants<>+896(SB), X9
+	MOVAPS  constants<>+896(SB), X8
 	PCALIGN $0x20
 
 mainLoop:
@@ -12666,18 +12586,18 @@ TEXT ·minSSE(SB), NOSPLIT, $0-20
 	MOVQ    x+0(FP), SI
 	MOVQ    n+8(FP), CX
 	XORL    AX, AX
-	MOVAPS  constants<>+608(SB), X15
+	MOVAPS  constants<>+704(SB), X15
 	XORPS   X7, X7
 	LEAQ    -32(CX), R8
 	CMPQ    AX, R8
 	JGT     single
-	MOVAPS  constants<>+608(SB), X14
-	MOVAPS  constants<>+608(SB), X13
-	MOVAPS  constants<>+608(SB), X12
-	MOVAPS  constants<>+608(SB), X11
-	MOVAPS  constants<>+608(SB), X10
-	MOVAPS  constants<>+608(SB), X9
-	MOVAPS  constants<>+608(SB), X8
+	MOVAPS  constants<>+704(SB), X14
+	MOVAPS  constants<>+704(SB), X13
+	MOVAPS  constants<>+704(SB), X12
+	MOVAPS  constants<>+704(SB), X11
+	MOVAPS  constants<>+704(SB), X10
+	MOVAPS  constants<>+704(SB), X9
+	MOVAPS  constants<>+704(SB), X8
 	PCALIGN $0x20
 
 mainLoop:
@@ -13672,444 +13592,454 @@ DATA constants<>+368(SB)/8, $0x3e2aaa893e2aaa89
 DATA constants<>+376(SB)/8, $0x3e2aaa893e2aaa89
 DATA constants<>+384(SB)/8, $0x3f0000063f000006
 DATA constants<>+392(SB)/8, $0x3f0000063f000006
-DATA constants<>+400(SB)/8, $0x42b2000042b20000
-DATA constants<>+408(SB)/8, $0x42b2000042b20000
-DATA constants<>+416(SB)/8, $0xc1a00000c1a00000
-DATA constants<>+424(SB)/8, $0xc1a00000c1a00000
-DATA constants<>+432(SB)/8, $0x4b40007e4b40007e
-DATA constants<>+440(SB)/8, $0x4b40007e4b40007e
-DATA constants<>+448(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA constants<>+456(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA constants<>+464(SB)/8, $0x3f3172003f317200
-DATA constants<>+472(SB)/8, $0x3f3172003f317200
-DATA constants<>+480(SB)/8, $0x35bfbe8e35bfbe8e
-DATA constants<>+488(SB)/8, $0x35bfbe8e35bfbe8e
-DATA constants<>+496(SB)/8, $0x3ab567cd3ab567cd
-DATA constants<>+504(SB)/8, $0x3ab567cd3ab567cd
-DATA constants<>+512(SB)/8, $0x3c0915f53c0915f5
-DATA constants<>+520(SB)/8, $0x3c0915f53c0915f5
-DATA constants<>+528(SB)/8, $0x3d2aabcb3d2aabcb
-DATA constants<>+536(SB)/8, $0x3d2aabcb3d2aabcb
-DATA constants<>+544(SB)/8, $0x3e2aaa553e2aaa55
-DATA constants<>+552(SB)/8, $0x3e2aaa553e2aaa55
-DATA constants<>+560(SB)/8, $0x3effffff3effffff
-DATA constants<>+568(SB)/8, $0x3effffff3effffff
-DATA constants<>+576(SB)/8, $0x3f0000003f000000
-DATA constants<>+584(SB)/8, $0x3f0000003f000000
-DATA constants<>+592(SB)/8, $0x3300000033000000
-DATA constants<>+600(SB)/8, $0x3300000033000000
-DATA constants<>+608(SB)/8, $0x7f8000007f800000
-DATA constants<>+616(SB)/8, $0x7f8000007f800000
-DATA constants<>+624(SB)/8, $0xfefffffffeffffff
-DATA constants<>+632(SB)/8, $0xfefffffffeffffff
-DATA constants<>+640(SB)/8, $0x3f3504f33f3504f3
-DATA constants<>+648(SB)/8, $0x3f3504f33f3504f3
-DATA constants<>+656(SB)/8, $0xbd97f3bdbd97f3bd
-DATA constants<>+664(SB)/8, $0xbd97f3bdbd97f3bd
-DATA constants<>+672(SB)/8, $0x3e034d573e034d57
-DATA constants<>+680(SB)/8, $0x3e034d573e034d57
-DATA constants<>+688(SB)/8, $0xbe07fe3fbe07fe3f
-DATA constants<>+696(SB)/8, $0xbe07fe3fbe07fe3f
-DATA constants<>+704(SB)/8, $0x3e115ebf3e115ebf
-DATA constants<>+712(SB)/8, $0x3e115ebf3e115ebf
-DATA constants<>+720(SB)/8, $0xbe2a0d77be2a0d77
-DATA constants<>+728(SB)/8, $0xbe2a0d77be2a0d77
-DATA constants<>+736(SB)/8, $0x3e4ccff43e4ccff4
-DATA constants<>+744(SB)/8, $0x3e4ccff43e4ccff4
-DATA constants<>+752(SB)/8, $0xbe800226be800226
-DATA constants<>+760(SB)/8, $0xbe800226be800226
-DATA constants<>+768(SB)/8, $0x3eaaaaac3eaaaaac
-DATA constants<>+776(SB)/8, $0x3eaaaaac3eaaaaac
-DATA constants<>+784(SB)/8, $0xbefffffcbefffffc
-DATA constants<>+792(SB)/8, $0xbefffffcbefffffc
-DATA constants<>+800(SB)/8, $0xff800000ff800000
-DATA constants<>+808(SB)/8, $0xff800000ff800000
-DATA constants<>+816(SB)/8, $0x3fb8a0003fb8a000
-DATA constants<>+824(SB)/8, $0x3fb8a0003fb8a000
-DATA constants<>+832(SB)/8, $0xbe054894be054894
-DATA constants<>+840(SB)/8, $0xbe054894be054894
-DATA constants<>+848(SB)/8, $0x3e4b0c483e4b0c48
-DATA constants<>+856(SB)/8, $0x3e4b0c483e4b0c48
-DATA constants<>+864(SB)/8, $0xbe420eeabe420eea
-DATA constants<>+872(SB)/8, $0xbe420eeabe420eea
-DATA constants<>+880(SB)/8, $0x3e4fd6793e4fd679
-DATA constants<>+888(SB)/8, $0x3e4fd6793e4fd679
-DATA constants<>+896(SB)/8, $0xbe755575be755575
-DATA constants<>+904(SB)/8, $0xbe755575be755575
-DATA constants<>+912(SB)/8, $0x3e93c5c53e93c5c5
-DATA constants<>+920(SB)/8, $0x3e93c5c53e93c5c5
-DATA constants<>+928(SB)/8, $0xbeb8ad8fbeb8ad8f
-DATA constants<>+936(SB)/8, $0xbeb8ad8fbeb8ad8f
-DATA constants<>+944(SB)/8, $0x3ef638513ef63851
-DATA constants<>+952(SB)/8, $0x3ef638513ef63851
-DATA constants<>+960(SB)/8, $0xbf38aa38bf38aa38
-DATA constants<>+968(SB)/8, $0xbf38aa38bf38aa38
-DATA constants<>+976(SB)/8, $0xfffff000fffff000
-DATA constants<>+984(SB)/8, $0xfffff000fffff000
-DATA constants<>+992(SB)/8, $0x39a3b29639a3b296
-DATA constants<>+1000(SB)/8, $0x39a3b29639a3b296
-DATA constants<>+1008(SB)/8, $0x3ede50003ede5000
-DATA constants<>+1016(SB)/8, $0x3ede50003ede5000
-DATA constants<>+1024(SB)/8, $0xbd1f08e1bd1f08e1
-DATA constants<>+1032(SB)/8, $0xbd1f08e1bd1f08e1
-DATA constants<>+1040(SB)/8, $0x3d73f55c3d73f55c
-DATA constants<>+1048(SB)/8, $0x3d73f55c3d73f55c
-DATA constants<>+1056(SB)/8, $0xbd6a12f6bd6a12f6
-DATA constants<>+1064(SB)/8, $0xbd6a12f6bd6a12f6
-DATA constants<>+1072(SB)/8, $0x3d7a72673d7a7267
-DATA constants<>+1080(SB)/8, $0x3d7a72673d7a7267
-DATA constants<>+1088(SB)/8, $0xbd93b1a7bd93b1a7
-DATA constants<>+1096(SB)/8, $0xbd93b1a7bd93b1a7
-DATA constants<>+1104(SB)/8, $0x3db1ed633db1ed63
-DATA constants<>+1112(SB)/8, $0x3db1ed633db1ed63
-DATA constants<>+1120(SB)/8, $0xbdde5fd8bdde5fd8
-DATA constants<>+1128(SB)/8, $0xbdde5fd8bdde5fd8
-DATA constants<>+1136(SB)/8, $0x3e143d443e143d44
-DATA constants<>+1144(SB)/8, $0x3e143d443e143d44
-DATA constants<>+1152(SB)/8, $0xbe5e5bd5be5e5bd5
-DATA constants<>+1160(SB)/8, $0xbe5e5bd5be5e5bd5
-DATA constants<>+1168(SB)/8, $0x369a84fc369a84fc
-DATA constants<>+1176(SB)/8, $0x369a84fc369a84fc
-DATA constants<>+1184(SB)/8, $0x38bd8a9338bd8a93
-DATA constants<>+1192(SB)/8, $0x38bd8a9338bd8a93
-DATA constants<>+1200(SB)/8, $0x3e9a20003e9a2000
-DATA constants<>+1208(SB)/8, $0x3e9a20003e9a2000
-DATA constants<>+1216(SB)/8, $0x4b4000004b400000
-DATA constants<>+1224(SB)/8, $0x4b4000004b400000
-DATA constants<>+1232(SB)/8, $0xbe2aaaa6be2aaaa6
-DATA constants<>+1240(SB)/8, $0xbe2aaaa6be2aaaa6
-DATA constants<>+1248(SB)/8, $0x4680000046800000
-DATA constants<>+1256(SB)/8, $0x4680000046800000
-DATA constants<>+1264(SB)/8, $0x3ea2f9833ea2f983
-DATA constants<>+1272(SB)/8, $0x3ea2f9833ea2f983
-DATA constants<>+1280(SB)/8, $0x4049000040490000
-DATA constants<>+1288(SB)/8, $0x4049000040490000
-DATA constants<>+1296(SB)/8, $0x3a7d80003a7d8000
-DATA constants<>+1304(SB)/8, $0x3a7d80003a7d8000
-DATA constants<>+1312(SB)/8, $0xb5288000b5288000
-DATA constants<>+1320(SB)/8, $0xb5288000b5288000
-DATA constants<>+1328(SB)/8, $0xaf058000af058000
-DATA constants<>+1336(SB)/8, $0xaf058000af058000
-DATA constants<>+1344(SB)/8, $0x2a0c234c2a0c234c
-DATA constants<>+1352(SB)/8, $0x2a0c234c2a0c234c
-DATA constants<>+1360(SB)/8, $0x362ee462362ee462
-DATA constants<>+1368(SB)/8, $0x362ee462362ee462
-DATA constants<>+1376(SB)/8, $0xb94fb877b94fb877
-DATA constants<>+1384(SB)/8, $0xb94fb877b94fb877
-DATA constants<>+1392(SB)/8, $0x3c08876d3c08876d
-DATA constants<>+1400(SB)/8, $0x3c08876d3c08876d
-DATA constants<>+1408(SB)/8, $0x4b4000014b400001
-DATA constants<>+1416(SB)/8, $0x4b4000014b400001
-DATA constants<>+1424(SB)/8, $0xbf000000bf000000
-DATA constants<>+1432(SB)/8, $0xbf000000bf000000
-DATA constants<>+1440(SB)/8, $0x0000000100000001
-DATA constants<>+1448(SB)/8, $0x0000000100000001
-DATA constants<>+1456(SB)/8, $0x3f22f9833f22f983
-DATA constants<>+1464(SB)/8, $0x3f22f9833f22f983
-DATA constants<>+1472(SB)/8, $0x3fc900003fc90000
-DATA constants<>+1480(SB)/8, $0x3fc900003fc90000
-DATA constants<>+1488(SB)/8, $0x39fd800039fd8000
-DATA constants<>+1496(SB)/8, $0x39fd800039fd8000
-DATA constants<>+1504(SB)/8, $0xb4a88000b4a88000
-DATA constants<>+1512(SB)/8, $0xb4a88000b4a88000
-DATA constants<>+1520(SB)/8, $0xae858000ae858000
-DATA constants<>+1528(SB)/8, $0xae858000ae858000
-DATA constants<>+1536(SB)/8, $0x298c234c298c234c
-DATA constants<>+1544(SB)/8, $0x298c234c298c234c
-DATA constants<>+1552(SB)/8, $0x3b8f48d53b8f48d5
-DATA constants<>+1560(SB)/8, $0x3b8f48d53b8f48d5
-DATA constants<>+1568(SB)/8, $0x38ce09c638ce09c6
-DATA constants<>+1576(SB)/8, $0x38ce09c638ce09c6
-DATA constants<>+1584(SB)/8, $0x3c3165973c316597
-DATA constants<>+1592(SB)/8, $0x3c3165973c316597
-DATA constants<>+1600(SB)/8, $0x3cae606a3cae606a
-DATA constants<>+1608(SB)/8, $0x3cae606a3cae606a
-DATA constants<>+1616(SB)/8, $0x3d5d6ce13d5d6ce1
-DATA constants<>+1624(SB)/8, $0x3d5d6ce13d5d6ce1
-DATA constants<>+1632(SB)/8, $0x3e0886cf3e0886cf
-DATA constants<>+1640(SB)/8, $0x3e0886cf3e0886cf
-DATA constants<>+1648(SB)/8, $0x3eaaaab03eaaaab0
-DATA constants<>+1656(SB)/8, $0x3eaaaab03eaaaab0
-DATA constants<>+1664(SB)/8, $0x3f1000003f100000
-DATA constants<>+1672(SB)/8, $0x3f1000003f100000
-DATA constants<>+1680(SB)/8, $0x3fc90fdb3fc90fdb
-DATA constants<>+1688(SB)/8, $0x3fc90fdb3fc90fdb
-DATA constants<>+1696(SB)/8, $0x3d427df53d427df5
-DATA constants<>+1704(SB)/8, $0x3d427df53d427df5
-DATA constants<>+1712(SB)/8, $0x3bdcf3a53bdcf3a5
-DATA constants<>+1720(SB)/8, $0x3bdcf3a53bdcf3a5
-DATA constants<>+1728(SB)/8, $0x3d0b4eca3d0b4eca
-DATA constants<>+1736(SB)/8, $0x3d0b4eca3d0b4eca
-DATA constants<>+1744(SB)/8, $0x3d352cd33d352cd3
-DATA constants<>+1752(SB)/8, $0x3d352cd33d352cd3
-DATA constants<>+1760(SB)/8, $0x3d99a4993d99a499
-DATA constants<>+1768(SB)/8, $0x3d99a4993d99a499
-DATA constants<>+1776(SB)/8, $0x3e2aaa933e2aaa93
-DATA constants<>+1784(SB)/8, $0x3e2aaa933e2aaa93
-DATA constants<>+1792(SB)/8, $0x4000000040000000
-DATA constants<>+1800(SB)/8, $0x4000000040000000
-DATA constants<>+1808(SB)/8, $0xb33bbd2eb33bbd2e
-DATA constants<>+1816(SB)/8, $0xb33bbd2eb33bbd2e
-DATA constants<>+1824(SB)/8, $0x40490fdb40490fdb
-DATA constants<>+1832(SB)/8, $0x40490fdb40490fdb
-DATA constants<>+1840(SB)/8, $0xbae9b0a7bae9b0a7
-DATA constants<>+1848(SB)/8, $0xbae9b0a7bae9b0a7
-DATA constants<>+1856(SB)/8, $0x3c3213f03c3213f0
-DATA constants<>+1864(SB)/8, $0x3c3213f03c3213f0
-DATA constants<>+1872(SB)/8, $0xbcfec002bcfec002
-DATA constants<>+1880(SB)/8, $0xbcfec002bcfec002
-DATA constants<>+1888(SB)/8, $0x3d6d15503d6d1550
-DATA constants<>+1896(SB)/8, $0x3d6d15503d6d1550
-DATA constants<>+1904(SB)/8, $0xbdac0498bdac0498
-DATA constants<>+1912(SB)/8, $0xbdac0498bdac0498
-DATA constants<>+1920(SB)/8, $0x3de046283de04628
-DATA constants<>+1928(SB)/8, $0x3de046283de04628
-DATA constants<>+1936(SB)/8, $0xbe121043be121043
-DATA constants<>+1944(SB)/8, $0xbe121043be121043
-DATA constants<>+1952(SB)/8, $0x3e4cc8f23e4cc8f2
-DATA constants<>+1960(SB)/8, $0x3e4cc8f23e4cc8f2
-DATA constants<>+1968(SB)/8, $0xbeaaaa9fbeaaaa9f
-DATA constants<>+1976(SB)/8, $0xbeaaaa9fbeaaaa9f
-DATA constants<>+1984(SB)/8, $0x4120000041200000
-DATA constants<>+1992(SB)/8, $0x4120000041200000
-DATA constants<>+2000(SB)/8, $0x3f0ccccd3f0ccccd
-DATA constants<>+2008(SB)/8, $0x3f0ccccd3f0ccccd
-DATA constants<>+2016(SB)/8, $0xbbcc90d0bbcc90d0
-DATA constants<>+2024(SB)/8, $0xbbcc90d0bbcc90d0
-DATA constants<>+2032(SB)/8, $0x3cac728c3cac728c
-DATA constants<>+2040(SB)/8, $0x3cac728c3cac728c
-DATA constants<>+2048(SB)/8, $0xbd5c8f3fbd5c8f3f
-DATA constants<>+2056(SB)/8, $0xbd5c8f3fbd5c8f3f
-DATA constants<>+2064(SB)/8, $0x3e0886773e088677
-DATA constants<>+2072(SB)/8, $0x3e0886773e088677
-DATA constants<>+2080(SB)/8, $0xbeaaaaa5beaaaaa5
-DATA constants<>+2088(SB)/8, $0xbeaaaaa5beaaaaa5
-DATA constants<>+2096(SB)/8, $0x4038aa3b4038aa3b
-DATA constants<>+2104(SB)/8, $0x4038aa3b4038aa3b
-DATA constants<>+2112(SB)/8, $0x3eb172183eb17218
-DATA constants<>+2120(SB)/8, $0x3eb172183eb17218
-DATA constants<>+2128(SB)/8, $0x3db568ac3db568ac
-DATA constants<>+2136(SB)/8, $0x3db568ac3db568ac
-DATA constants<>+2144(SB)/8, $0x3e891f983e891f98
-DATA constants<>+2152(SB)/8, $0x3e891f983e891f98
-DATA constants<>+2160(SB)/8, $0x3f2aac273f2aac27
-DATA constants<>+2168(SB)/8, $0x3f2aac273f2aac27
-DATA constants<>+2176(SB)/8, $0x3faaaa453faaaa45
-DATA constants<>+2184(SB)/8, $0x3faaaa453faaaa45
-DATA constants<>+2192(SB)/8, $0x3ffffffe3ffffffe
-DATA constants<>+2200(SB)/8, $0x3ffffffe3ffffffe
-DATA constants<>+2208(SB)/8, $0x42b3666642b36666
-DATA constants<>+2216(SB)/8, $0x42b3666642b36666
-DATA constants<>+2224(SB)/8, $0x3e0000003e000000
-DATA constants<>+2232(SB)/8, $0x3e0000003e000000
-DATA constants<>+2240(SB)/8, $0x4b40007d4b40007d
-DATA constants<>+2248(SB)/8, $0x4b40007d4b40007d
-DATA constants<>+2256(SB)/8, $0x363ab60f363ab60f
-DATA constants<>+2264(SB)/8, $0x363ab60f363ab60f
-DATA constants<>+2272(SB)/8, $0x3950115e3950115e
-DATA constants<>+2280(SB)/8, $0x3950115e3950115e
-DATA constants<>+2288(SB)/8, $0x3c0888703c088870
-DATA constants<>+2296(SB)/8, $0x3c0888703c088870
-DATA constants<>+2304(SB)/8, $0x5d8000005d800000
-DATA constants<>+2312(SB)/8, $0x5d8000005d800000
-DATA constants<>+2320(SB)/8, $0x3f7fffff3f7fffff
-DATA constants<>+2328(SB)/8, $0x3f7fffff3f7fffff
-DATA constants<>+2336(SB)/8, $0x4280000042800000
-DATA constants<>+2344(SB)/8, $0x4280000042800000
-DATA constants<>+2352(SB)/8, $0x41f0000041f00000
-DATA constants<>+2360(SB)/8, $0x41f0000041f00000
-DATA constants<>+2368(SB)/8, $0xc2dc0000c2dc0000
-DATA constants<>+2376(SB)/8, $0xc2dc0000c2dc0000
-DATA constants<>+2384(SB)/8, $0x1f8000001f800000
-DATA constants<>+2392(SB)/8, $0x1f8000001f800000
-DATA constants<>+2400(SB)/8, $0xbfcc4200bfcc4200
-DATA constants<>+2408(SB)/8, $0xbfcc4200bfcc4200
-DATA constants<>+2416(SB)/8, $0xc1300000c1300000
-DATA constants<>+2424(SB)/8, $0xc1300000c1300000
-DATA constants<>+2432(SB)/8, $0xbd922000bd922000
-DATA constants<>+2440(SB)/8, $0xbd922000bd922000
-DATA constants<>+2448(SB)/8, $0xb69e549bb69e549b
-DATA constants<>+2456(SB)/8, $0xb69e549bb69e549b
-DATA constants<>+2464(SB)/8, $0xb6a67a87b6a67a87
-DATA constants<>+2472(SB)/8, $0xb6a67a87b6a67a87
-DATA constants<>+2480(SB)/8, $0x3e9e0a203e9e0a20
-DATA constants<>+2488(SB)/8, $0x3e9e0a203e9e0a20
-DATA constants<>+2496(SB)/8, $0x416c0000416c0000
-DATA constants<>+2504(SB)/8, $0x416c0000416c0000
-DATA constants<>+2512(SB)/8, $0x3f4000003f400000
-DATA constants<>+2520(SB)/8, $0x3f4000003f400000
-DATA constants<>+2528(SB)/8, $0x3fc000003fc00000
-DATA constants<>+2536(SB)/8, $0x3fc000003fc00000
-DATA constants<>+2544(SB)/8, $0x4b4000bf4b4000bf
-DATA constants<>+2552(SB)/8, $0x4b4000bf4b4000bf
-DATA constants<>+2560(SB)/8, $0x3a38e5513a38e551
-DATA constants<>+2568(SB)/8, $0x3a38e5513a38e551
-DATA constants<>+2576(SB)/8, $0x39b9540d39b9540d
-DATA constants<>+2584(SB)/8, $0x39b9540d39b9540d
-DATA constants<>+2592(SB)/8, $0xbb3e65c4bb3e65c4
-DATA constants<>+2600(SB)/8, $0xbb3e65c4bb3e65c4
-DATA constants<>+2608(SB)/8, $0xbb1ec3bdbb1ec3bd
-DATA constants<>+2616(SB)/8, $0xbb1ec3bdbb1ec3bd
-DATA constants<>+2624(SB)/8, $0x3a83c3333a83c333
-DATA constants<>+2632(SB)/8, $0x3a83c3333a83c333
-DATA constants<>+2640(SB)/8, $0x3c302ac73c302ac7
-DATA constants<>+2648(SB)/8, $0x3c302ac73c302ac7
-DATA constants<>+2656(SB)/8, $0x3c916a733c916a73
-DATA constants<>+2664(SB)/8, $0x3c916a733c916a73
-DATA constants<>+2672(SB)/8, $0xbca2285fbca2285f
-DATA constants<>+2680(SB)/8, $0xbca2285fbca2285f
-DATA constants<>+2688(SB)/8, $0xbe0153ffbe0153ff
-DATA constants<>+2696(SB)/8, $0xbe0153ffbe0153ff
-DATA constants<>+2704(SB)/8, $0x3e5830263e583026
-DATA constants<>+2712(SB)/8, $0x3e5830263e583026
-DATA constants<>+2720(SB)/8, $0x3ace60453ace6045
-DATA constants<>+2728(SB)/8, $0x3ace60453ace6045
-DATA constants<>+2736(SB)/8, $0x3c1a12943c1a1294
-DATA constants<>+2744(SB)/8, $0x3c1a12943c1a1294
-DATA constants<>+2752(SB)/8, $0x3d2358a33d2358a3
-DATA constants<>+2760(SB)/8, $0x3d2358a33d2358a3
-DATA constants<>+2768(SB)/8, $0x3e082bdb3e082bdb
-DATA constants<>+2776(SB)/8, $0x3e082bdb3e082bdb
-DATA constants<>+2784(SB)/8, $0x3ecc42293ecc4229
-DATA constants<>+2792(SB)/8, $0x3ecc42293ecc4229
-DATA constants<>+2800(SB)/8, $0x407ccccd407ccccd
-DATA constants<>+2808(SB)/8, $0x407ccccd407ccccd
-DATA constants<>+2816(SB)/8, $0x38a3b8ff38a3b8ff
-DATA constants<>+2824(SB)/8, $0x38a3b8ff38a3b8ff
-DATA constants<>+2832(SB)/8, $0xba51a8afba51a8af
-DATA constants<>+2840(SB)/8, $0xba51a8afba51a8af
-DATA constants<>+2848(SB)/8, $0x3ba9f9123ba9f912
-DATA constants<>+2856(SB)/8, $0x3ba9f9123ba9f912
-DATA constants<>+2864(SB)/8, $0xbcdbfb8dbcdbfb8d
-DATA constants<>+2872(SB)/8, $0xbcdbfb8dbcdbfb8d
-DATA constants<>+2880(SB)/8, $0x3de716733de71673
-DATA constants<>+2888(SB)/8, $0x3de716733de71673
-DATA constants<>+2896(SB)/8, $0xbec0939fbec0939f
-DATA constants<>+2904(SB)/8, $0xbec0939fbec0939f
-DATA constants<>+2912(SB)/8, $0x3e0375d43e0375d4
-DATA constants<>+2920(SB)/8, $0x3e0375d43e0375d4
-DATA constants<>+2928(SB)/8, $0x4018000040180000
-DATA constants<>+2936(SB)/8, $0x4018000040180000
-DATA constants<>+2944(SB)/8, $0xb715c120b715c120
-DATA constants<>+2952(SB)/8, $0xb715c120b715c120
-DATA constants<>+2960(SB)/8, $0x3810da863810da86
-DATA constants<>+2968(SB)/8, $0x3810da863810da86
-DATA constants<>+2976(SB)/8, $0x37bc469537bc4695
-DATA constants<>+2984(SB)/8, $0x37bc469537bc4695
-DATA constants<>+2992(SB)/8, $0xb9aec45cb9aec45c
-DATA constants<>+3000(SB)/8, $0xb9aec45cb9aec45c
-DATA constants<>+3008(SB)/8, $0x3a274d8f3a274d8f
-DATA constants<>+3016(SB)/8, $0x3a274d8f3a274d8f
-DATA constants<>+3024(SB)/8, $0x38eca05338eca053
-DATA constants<>+3032(SB)/8, $0x38eca05338eca053
-DATA constants<>+3040(SB)/8, $0xbb4e2570bb4e2570
-DATA constants<>+3048(SB)/8, $0xbb4e2570bb4e2570
-DATA constants<>+3056(SB)/8, $0x3c090c943c090c94
-DATA constants<>+3064(SB)/8, $0x3c090c943c090c94
-DATA constants<>+3072(SB)/8, $0xbc56ff1bbc56ff1b
-DATA constants<>+3080(SB)/8, $0xbc56ff1bbc56ff1b
-DATA constants<>+3088(SB)/8, $0x3c60edd33c60edd3
-DATA constants<>+3096(SB)/8, $0x3c60edd33c60edd3
-DATA constants<>+3104(SB)/8, $0xbc1bec6bbc1bec6b
-DATA constants<>+3112(SB)/8, $0xbc1bec6bbc1bec6b
-DATA constants<>+3120(SB)/8, $0x3b8349ea3b8349ea
-DATA constants<>+3128(SB)/8, $0x3b8349ea3b8349ea
-DATA constants<>+3136(SB)/8, $0x3f7fccb13f7fccb1
-DATA constants<>+3144(SB)/8, $0x3f7fccb13f7fccb1
-DATA constants<>+3152(SB)/8, $0x41a0000041a00000
-DATA constants<>+3160(SB)/8, $0x41a0000041a00000
-DATA constants<>+3168(SB)/8, $0xbb57a4e7bb57a4e7
-DATA constants<>+3176(SB)/8, $0xbb57a4e7bb57a4e7
-DATA constants<>+3184(SB)/8, $0x3ca48be73ca48be7
-DATA constants<>+3192(SB)/8, $0x3ca48be73ca48be7
-DATA constants<>+3200(SB)/8, $0xbd6b5846bd6b5846
-DATA constants<>+3208(SB)/8, $0xbd6b5846bd6b5846
-DATA constants<>+3216(SB)/8, $0x3dda57043dda5704
-DATA constants<>+3224(SB)/8, $0x3dda57043dda5704
-DATA constants<>+3232(SB)/8, $0xbe1d21afbe1d21af
-DATA constants<>+3240(SB)/8, $0xbe1d21afbe1d21af
-DATA constants<>+3248(SB)/8, $0x3e49a5aa3e49a5aa
-DATA constants<>+3256(SB)/8, $0x3e49a5aa3e49a5aa
-DATA constants<>+3264(SB)/8, $0xbe7f91f3be7f91f3
-DATA constants<>+3272(SB)/8, $0xbe7f91f3be7f91f3
-DATA constants<>+3280(SB)/8, $0x3eaaa6e83eaaa6e8
-DATA constants<>+3288(SB)/8, $0x3eaaa6e83eaaa6e8
-DATA constants<>+3296(SB)/8, $0xbeffffe9beffffe9
-DATA constants<>+3304(SB)/8, $0xbeffffe9beffffe9
-DATA constants<>+3312(SB)/8, $0x3fe109663fe10966
-DATA constants<>+3320(SB)/8, $0x3fe109663fe10966
-DATA constants<>+3328(SB)/8, $0x3f867d5f3f867d5f
-DATA constants<>+3336(SB)/8, $0x3f867d5f3f867d5f
-DATA constants<>+3344(SB)/8, $0x4580000045800000
-DATA constants<>+3352(SB)/8, $0x4580000045800000
-DATA constants<>+3360(SB)/8, $0x3eaaaaab3eaaaaab
-DATA constants<>+3368(SB)/8, $0x3eaaaaab3eaaaaab
-DATA constants<>+3376(SB)/8, $0x3eaaa0003eaaa000
-DATA constants<>+3384(SB)/8, $0x3eaaa0003eaaa000
-DATA constants<>+3392(SB)/8, $0x38aab00038aab000
-DATA constants<>+3400(SB)/8, $0x38aab00038aab000
-DATA constants<>+3408(SB)/8, $0x3defd1323defd132
-DATA constants<>+3416(SB)/8, $0x3defd1323defd132
-DATA constants<>+3424(SB)/8, $0x3e12293e3e12293e
-DATA constants<>+3432(SB)/8, $0x3e12293e3e12293e
-DATA constants<>+3440(SB)/8, $0x3e4ccd003e4ccd00
-DATA constants<>+3448(SB)/8, $0x3e4ccd003e4ccd00
-DATA constants<>+3456(SB)/8, $0xb22aaaabb22aaaab
-DATA constants<>+3464(SB)/8, $0xb22aaaabb22aaaab
-DATA constants<>+3472(SB)/8, $0x4038a0004038a000
-DATA constants<>+3480(SB)/8, $0x4038a0004038a000
-DATA constants<>+3488(SB)/8, $0x3a23b0003a23b000
-DATA constants<>+3496(SB)/8, $0x3a23b0003a23b000
-DATA constants<>+3504(SB)/8, $0x3325706033257060
-DATA constants<>+3512(SB)/8, $0x3325706033257060
-DATA constants<>+3520(SB)/8, $0x4320000043200000
-DATA constants<>+3528(SB)/8, $0x4320000043200000
-DATA constants<>+3536(SB)/8, $0xc3200000c3200000
-DATA constants<>+3544(SB)/8, $0xc3200000c3200000
-DATA constants<>+3552(SB)/8, $0x4b4000fe4b4000fe
-DATA constants<>+3560(SB)/8, $0x4b4000fe4b4000fe
-DATA constants<>+3568(SB)/8, $0x3920d6f53920d6f5
-DATA constants<>+3576(SB)/8, $0x3920d6f53920d6f5
-DATA constants<>+3584(SB)/8, $0x3aaf862b3aaf862b
-DATA constants<>+3592(SB)/8, $0x3aaf862b3aaf862b
-DATA constants<>+3600(SB)/8, $0x3c1d96d73c1d96d7
-DATA constants<>+3608(SB)/8, $0x3c1d96d73c1d96d7
-DATA constants<>+3616(SB)/8, $0x3d6357bb3d6357bb
-DATA constants<>+3624(SB)/8, $0x3d6357bb3d6357bb
-DATA constants<>+3632(SB)/8, $0x3e75fdee3e75fdee
-DATA constants<>+3640(SB)/8, $0x3e75fdee3e75fdee
-DATA constants<>+3648(SB)/8, $0x3f3172183f317218
-DATA constants<>+3656(SB)/8, $0x3f3172183f317218
-DATA constants<>+3664(SB)/8, $0x42b1999a42b1999a
-DATA constants<>+3672(SB)/8, $0x42b1999a42b1999a
-DATA constants<>+3680(SB)/8, $0xc2b00000c2b00000
-DATA constants<>+3688(SB)/8, $0xc2b00000c2b00000
-DATA constants<>+3696(SB)/8, $0x3d61faff3d61faff
-DATA constants<>+3704(SB)/8, $0x3d61faff3d61faff
-DATA constants<>+3712(SB)/8, $0x3e78704b3e78704b
-DATA constants<>+3720(SB)/8, $0x3e78704b3e78704b
-DATA constants<>+3728(SB)/8, $0x3f3179953f317995
-DATA constants<>+3736(SB)/8, $0x3f3179953f317995
-DATA constants<>+3744(SB)/8, $0x3f7ffb453f7ffb45
-DATA constants<>+3752(SB)/8, $0x3f7ffb453f7ffb45
-DATA constants<>+3760(SB)/8, $0x40b0000040b00000
-DATA constants<>+3768(SB)/8, $0x40b0000040b00000
-DATA constants<>+3776(SB)/8, $0xc0b00000c0b00000
-DATA constants<>+3784(SB)/8, $0xc0b00000c0b00000
-DATA constants<>+3792(SB)/8, $0x3ace916f3ace916f
-DATA constants<>+3800(SB)/8, $0x3ace916f3ace916f
-DATA constants<>+3808(SB)/8, $0x3ded0dfb3ded0dfb
-DATA constants<>+3816(SB)/8, $0x3ded0dfb3ded0dfb
-DATA constants<>+3824(SB)/8, $0x3f7fffbc3f7fffbc
-DATA constants<>+3832(SB)/8, $0x3f7fffbc3f7fffbc
-DATA constants<>+3840(SB)/8, $0x387cda82387cda82
-DATA constants<>+3848(SB)/8, $0x387cda82387cda82
-DATA constants<>+3856(SB)/8, $0x3c93291c3c93291c
-DATA constants<>+3864(SB)/8, $0x3c93291c3c93291c
-DATA constants<>+3872(SB)/8, $0x3ee5ea443ee5ea44
-DATA constants<>+3880(SB)/8, $0x3ee5ea443ee5ea44
-DATA constants<>+3888(SB)/8, $0xbd922279bd922279
-DATA constants<>+3896(SB)/8, $0xbd922279bd922279
-DATA constants<>+3904(SB)/8, $0xbfcc422abfcc422a
-DATA constants<>+3912(SB)/8, $0xbfcc422abfcc422a
-GLOBL constants<>(SB), RODATA|NOPTR, $3920
+DATA constants<>+400(SB)/8, $0xc2b00000c2b00000
+DATA constants<>+408(SB)/8, $0xc2b00000c2b00000
+DATA constants<>+416(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA constants<>+424(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA constants<>+432(SB)/8, $0x3f3172003f317200
+DATA constants<>+440(SB)/8, $0x3f3172003f317200
+DATA constants<>+448(SB)/8, $0x35bfbe8e35bfbe8e
+DATA constants<>+456(SB)/8, $0x35bfbe8e35bfbe8e
+DATA constants<>+464(SB)/8, $0x3c07d3ec3c07d3ec
+DATA constants<>+472(SB)/8, $0x3c07d3ec3c07d3ec
+DATA constants<>+480(SB)/8, $0x3d2b9d683d2b9d68
+DATA constants<>+488(SB)/8, $0x3d2b9d683d2b9d68
+DATA constants<>+496(SB)/8, $0x3e2aad373e2aad37
+DATA constants<>+504(SB)/8, $0x3e2aad373e2aad37
+DATA constants<>+512(SB)/8, $0x3efffee23efffee2
+DATA constants<>+520(SB)/8, $0x3efffee23efffee2
+DATA constants<>+528(SB)/8, $0x3f7ffffb3f7ffffb
+DATA constants<>+536(SB)/8, $0x3f7ffffb3f7ffffb
+DATA constants<>+544(SB)/8, $0x42b2000042b20000
+DATA constants<>+552(SB)/8, $0x42b2000042b20000
+DATA constants<>+560(SB)/8, $0xc1a00000c1a00000
+DATA constants<>+568(SB)/8, $0xc1a00000c1a00000
+DATA constants<>+576(SB)/8, $0x4b40007e4b40007e
+DATA constants<>+584(SB)/8, $0x4b40007e4b40007e
+DATA constants<>+592(SB)/8, $0x3ab567cd3ab567cd
+DATA constants<>+600(SB)/8, $0x3ab567cd3ab567cd
+DATA constants<>+608(SB)/8, $0x3c0915f53c0915f5
+DATA constants<>+616(SB)/8, $0x3c0915f53c0915f5
+DATA constants<>+624(SB)/8, $0x3d2aabcb3d2aabcb
+DATA constants<>+632(SB)/8, $0x3d2aabcb3d2aabcb
+DATA constants<>+640(SB)/8, $0x3e2aaa553e2aaa55
+DATA constants<>+648(SB)/8, $0x3e2aaa553e2aaa55
+DATA constants<>+656(SB)/8, $0x3effffff3effffff
+DATA constants<>+664(SB)/8, $0x3effffff3effffff
+DATA constants<>+672(SB)/8, $0x3f0000003f000000
+DATA constants<>+680(SB)/8, $0x3f0000003f000000
+DATA constants<>+688(SB)/8, $0x3300000033000000
+DATA constants<>+696(SB)/8, $0x3300000033000000
+DATA constants<>+704(SB)/8, $0x7f8000007f800000
+DATA constants<>+712(SB)/8, $0x7f8000007f800000
+DATA constants<>+720(SB)/8, $0xfefffffffeffffff
+DATA constants<>+728(SB)/8, $0xfefffffffeffffff
+DATA constants<>+736(SB)/8, $0x3f3504f33f3504f3
+DATA constants<>+744(SB)/8, $0x3f3504f33f3504f3
+DATA constants<>+752(SB)/8, $0xbd97f3bdbd97f3bd
+DATA constants<>+760(SB)/8, $0xbd97f3bdbd97f3bd
+DATA constants<>+768(SB)/8, $0x3e034d573e034d57
+DATA constants<>+776(SB)/8, $0x3e034d573e034d57
+DATA constants<>+784(SB)/8, $0xbe07fe3fbe07fe3f
+DATA constants<>+792(SB)/8, $0xbe07fe3fbe07fe3f
+DATA constants<>+800(SB)/8, $0x3e115ebf3e115ebf
+DATA constants<>+808(SB)/8, $0x3e115ebf3e115ebf
+DATA constants<>+816(SB)/8, $0xbe2a0d77be2a0d77
+DATA constants<>+824(SB)/8, $0xbe2a0d77be2a0d77
+DATA constants<>+832(SB)/8, $0x3e4ccff43e4ccff4
+DATA constants<>+840(SB)/8, $0x3e4ccff43e4ccff4
+DATA constants<>+848(SB)/8, $0xbe800226be800226
+DATA constants<>+856(SB)/8, $0xbe800226be800226
+DATA constants<>+864(SB)/8, $0x3eaaaaac3eaaaaac
+DATA constants<>+872(SB)/8, $0x3eaaaaac3eaaaaac
+DATA constants<>+880(SB)/8, $0xbefffffcbefffffc
+DATA constants<>+888(SB)/8, $0xbefffffcbefffffc
+DATA constants<>+896(SB)/8, $0xff800000ff800000
+DATA constants<>+904(SB)/8, $0xff800000ff800000
+DATA constants<>+912(SB)/8, $0x3fb8a0003fb8a000
+DATA constants<>+920(SB)/8, $0x3fb8a0003fb8a000
+DATA constants<>+928(SB)/8, $0xbe054894be054894
+DATA constants<>+936(SB)/8, $0xbe054894be054894
+DATA constants<>+944(SB)/8, $0x3e4b0c483e4b0c48
+DATA constants<>+952(SB)/8, $0x3e4b0c483e4b0c48
+DATA constants<>+960(SB)/8, $0xbe420eeabe420eea
+DATA constants<>+968(SB)/8, $0xbe420eeabe420eea
+DATA constants<>+976(SB)/8, $0x3e4fd6793e4fd679
+DATA constants<>+984(SB)/8, $0x3e4fd6793e4fd679
+DATA constants<>+992(SB)/8, $0xbe755575be755575
+DATA constants<>+1000(SB)/8, $0xbe755575be755575
+DATA constants<>+1008(SB)/8, $0x3e93c5c53e93c5c5
+DATA constants<>+1016(SB)/8, $0x3e93c5c53e93c5c5
+DATA constants<>+1024(SB)/8, $0xbeb8ad8fbeb8ad8f
+DATA constants<>+1032(SB)/8, $0xbeb8ad8fbeb8ad8f
+DATA constants<>+1040(SB)/8, $0x3ef638513ef63851
+DATA constants<>+1048(SB)/8, $0x3ef638513ef63851
+DATA constants<>+1056(SB)/8, $0xbf38aa38bf38aa38
+DATA constants<>+1064(SB)/8, $0xbf38aa38bf38aa38
+DATA constants<>+1072(SB)/8, $0xfffff000fffff000
+DATA constants<>+1080(SB)/8, $0xfffff000fffff000
+DATA constants<>+1088(SB)/8, $0x39a3b29639a3b296
+DATA constants<>+1096(SB)/8, $0x39a3b29639a3b296
+DATA constants<>+1104(SB)/8, $0x3ede50003ede5000
+DATA constants<>+1112(SB)/8, $0x3ede50003ede5000
+DATA constants<>+1120(SB)/8, $0xbd1f08e1bd1f08e1
+DATA constants<>+1128(SB)/8, $0xbd1f08e1bd1f08e1
+DATA constants<>+1136(SB)/8, $0x3d73f55c3d73f55c
+DATA constants<>+1144(SB)/8, $0x3d73f55c3d73f55c
+DATA constants<>+1152(SB)/8, $0xbd6a12f6bd6a12f6
+DATA constants<>+1160(SB)/8, $0xbd6a12f6bd6a12f6
+DATA constants<>+1168(SB)/8, $0x3d7a72673d7a7267
+DATA constants<>+1176(SB)/8, $0x3d7a72673d7a7267
+DATA constants<>+1184(SB)/8, $0xbd93b1a7bd93b1a7
+DATA constants<>+1192(SB)/8, $0xbd93b1a7bd93b1a7
+DATA constants<>+1200(SB)/8, $0x3db1ed633db1ed63
+DATA constants<>+1208(SB)/8, $0x3db1ed633db1ed63
+DATA constants<>+1216(SB)/8, $0xbdde5fd8bdde5fd8
+DATA constants<>+1224(SB)/8, $0xbdde5fd8bdde5fd8
+DATA constants<>+1232(SB)/8, $0x3e143d443e143d44
+DATA constants<>+1240(SB)/8, $0x3e143d443e143d44
+DATA constants<>+1248(SB)/8, $0xbe5e5bd5be5e5bd5
+DATA constants<>+1256(SB)/8, $0xbe5e5bd5be5e5bd5
+DATA constants<>+1264(SB)/8, $0x369a84fc369a84fc
+DATA constants<>+1272(SB)/8, $0x369a84fc369a84fc
+DATA constants<>+1280(SB)/8, $0x38bd8a9338bd8a93
+DATA constants<>+1288(SB)/8, $0x38bd8a9338bd8a93
+DATA constants<>+1296(SB)/8, $0x3e9a20003e9a2000
+DATA constants<>+1304(SB)/8, $0x3e9a20003e9a2000
+DATA constants<>+1312(SB)/8, $0x4b4000004b400000
+DATA constants<>+1320(SB)/8, $0x4b4000004b400000
+DATA constants<>+1328(SB)/8, $0xbe2aaaa6be2aaaa6
+DATA constants<>+1336(SB)/8, $0xbe2aaaa6be2aaaa6
+DATA constants<>+1344(SB)/8, $0x4680000046800000
+DATA constants<>+1352(SB)/8, $0x4680000046800000
+DATA constants<>+1360(SB)/8, $0x3ea2f9833ea2f983
+DATA constants<>+1368(SB)/8, $0x3ea2f9833ea2f983
+DATA constants<>+1376(SB)/8, $0x4049000040490000
+DATA constants<>+1384(SB)/8, $0x4049000040490000
+DATA constants<>+1392(SB)/8, $0x3a7d80003a7d8000
+DATA constants<>+1400(SB)/8, $0x3a7d80003a7d8000
+DATA constants<>+1408(SB)/8, $0xb5288000b5288000
+DATA constants<>+1416(SB)/8, $0xb5288000b5288000
+DATA constants<>+1424(SB)/8, $0xaf058000af058000
+DATA constants<>+1432(SB)/8, $0xaf058000af058000
+DATA constants<>+1440(SB)/8, $0x2a0c234c2a0c234c
+DATA constants<>+1448(SB)/8, $0x2a0c234c2a0c234c
+DATA constants<>+1456(SB)/8, $0x362ee462362ee462
+DATA constants<>+1464(SB)/8, $0x362ee462362ee462
+DATA constants<>+1472(SB)/8, $0xb94fb877b94fb877
+DATA constants<>+1480(SB)/8, $0xb94fb877b94fb877
+DATA constants<>+1488(SB)/8, $0x3c08876d3c08876d
+DATA constants<>+1496(SB)/8, $0x3c08876d3c08876d
+DATA constants<>+1504(SB)/8, $0x4b4000014b400001
+DATA constants<>+1512(SB)/8, $0x4b4000014b400001
+DATA constants<>+1520(SB)/8, $0xbf000000bf000000
+DATA constants<>+1528(SB)/8, $0xbf000000bf000000
+DATA constants<>+1536(SB)/8, $0x0000000100000001
+DATA constants<>+1544(SB)/8, $0x0000000100000001
+DATA constants<>+1552(SB)/8, $0x3f22f9833f22f983
+DATA constants<>+1560(SB)/8, $0x3f22f9833f22f983
+DATA constants<>+1568(SB)/8, $0x3fc900003fc90000
+DATA constants<>+1576(SB)/8, $0x3fc900003fc90000
+DATA constants<>+1584(SB)/8, $0x39fd800039fd8000
+DATA constants<>+1592(SB)/8, $0x39fd800039fd8000
+DATA constants<>+1600(SB)/8, $0xb4a88000b4a88000
+DATA constants<>+1608(SB)/8, $0xb4a88000b4a88000
+DATA constants<>+1616(SB)/8, $0xae858000ae858000
+DATA constants<>+1624(SB)/8, $0xae858000ae858000
+DATA constants<>+1632(SB)/8, $0x298c234c298c234c
+DATA constants<>+1640(SB)/8, $0x298c234c298c234c
+DATA constants<>+1648(SB)/8, $0x3b8f48d53b8f48d5
+DATA constants<>+1656(SB)/8, $0x3b8f48d53b8f48d5
+DATA constants<>+1664(SB)/8, $0x38ce09c638ce09c6
+DATA constants<>+1672(SB)/8, $0x38ce09c638ce09c6
+DATA constants<>+1680(SB)/8, $0x3c3165973c316597
+DATA constants<>+1688(SB)/8, $0x3c3165973c316597
+DATA constants<>+1696(SB)/8, $0x3cae606a3cae606a
+DATA constants<>+1704(SB)/8, $0x3cae606a3cae606a
+DATA constants<>+1712(SB)/8, $0x3d5d6ce13d5d6ce1
+DATA constants<>+1720(SB)/8, $0x3d5d6ce13d5d6ce1
+DATA constants<>+1728(SB)/8, $0x3e0886cf3e0886cf
+DATA constants<>+1736(SB)/8, $0x3e0886cf3e0886cf
+DATA constants<>+1744(SB)/8, $0x3eaaaab03eaaaab0
+DATA constants<>+1752(SB)/8, $0x3eaaaab03eaaaab0
+DATA constants<>+1760(SB)/8, $0x3f1000003f100000
+DATA constants<>+1768(SB)/8, $0x3f1000003f100000
+DATA constants<>+1776(SB)/8, $0x3fc90fdb3fc90fdb
+DATA constants<>+1784(SB)/8, $0x3fc90fdb3fc90fdb
+DATA constants<>+1792(SB)/8, $0x3d427df53d427df5
+DATA constants<>+1800(SB)/8, $0x3d427df53d427df5
+DATA constants<>+1808(SB)/8, $0x3bdcf3a53bdcf3a5
+DATA constants<>+1816(SB)/8, $0x3bdcf3a53bdcf3a5
+DATA constants<>+1824(SB)/8, $0x3d0b4eca3d0b4eca
+DATA constants<>+1832(SB)/8, $0x3d0b4eca3d0b4eca
+DATA constants<>+1840(SB)/8, $0x3d352cd33d352cd3
+DATA constants<>+1848(SB)/8, $0x3d352cd33d352cd3
+DATA constants<>+1856(SB)/8, $0x3d99a4993d99a499
+DATA constants<>+1864(SB)/8, $0x3d99a4993d99a499
+DATA constants<>+1872(SB)/8, $0x3e2aaa933e2aaa93
+DATA constants<>+1880(SB)/8, $0x3e2aaa933e2aaa93
+DATA constants<>+1888(SB)/8, $0x4000000040000000
+DATA constants<>+1896(SB)/8, $0x4000000040000000
+DATA constants<>+1904(SB)/8, $0xb33bbd2eb33bbd2e
+DATA constants<>+1912(SB)/8, $0xb33bbd2eb33bbd2e
+DATA constants<>+1920(SB)/8, $0x40490fdb40490fdb
+DATA constants<>+1928(SB)/8, $0x40490fdb40490fdb
+DATA constants<>+1936(SB)/8, $0xbae9b0a7bae9b0a7
+DATA constants<>+1944(SB)/8, $0xbae9b0a7bae9b0a7
+DATA constants<>+1952(SB)/8, $0x3c3213f03c3213f0
+DATA constants<>+1960(SB)/8, $0x3c3213f03c3213f0
+DATA constants<>+1968(SB)/8, $0xbcfec002bcfec002
+DATA constants<>+1976(SB)/8, $0xbcfec002bcfec002
+DATA constants<>+1984(SB)/8, $0x3d6d15503d6d1550
+DATA constants<>+1992(SB)/8, $0x3d6d15503d6d1550
+DATA constants<>+2000(SB)/8, $0xbdac0498bdac0498
+DATA constants<>+2008(SB)/8, $0xbdac0498bdac0498
+DATA constants<>+2016(SB)/8, $0x3de046283de04628
+DATA constants<>+2024(SB)/8, $0x3de046283de04628
+DATA constants<>+2032(SB)/8, $0xbe121043be121043
+DATA constants<>+2040(SB)/8, $0xbe121043be121043
+DATA constants<>+2048(SB)/8, $0x3e4cc8f23e4cc8f2
+DATA constants<>+2056(SB)/8, $0x3e4cc8f23e4cc8f2
+DATA constants<>+2064(SB)/8, $0xbeaaaa9fbeaaaa9f
+DATA constants<>+2072(SB)/8, $0xbeaaaa9fbeaaaa9f
+DATA constants<>+2080(SB)/8, $0x4120000041200000
+DATA constants<>+2088(SB)/8, $0x4120000041200000
+DATA constants<>+2096(SB)/8, $0x3f0ccccd3f0ccccd
+DATA constants<>+2104(SB)/8, $0x3f0ccccd3f0ccccd
+DATA constants<>+2112(SB)/8, $0xbbcc90d0bbcc90d0
+DATA constants<>+2120(SB)/8, $0xbbcc90d0bbcc90d0
+DATA constants<>+2128(SB)/8, $0x3cac728c3cac728c
+DATA constants<>+2136(SB)/8, $0x3cac728c3cac728c
+DATA constants<>+2144(SB)/8, $0xbd5c8f3fbd5c8f3f
+DATA constants<>+2152(SB)/8, $0xbd5c8f3fbd5c8f3f
+DATA constants<>+2160(SB)/8, $0x3e0886773e088677
+DATA constants<>+2168(SB)/8, $0x3e0886773e088677
+DATA constants<>+2176(SB)/8, $0xbeaaaaa5beaaaaa5
+DATA constants<>+2184(SB)/8, $0xbeaaaaa5beaaaaa5
+DATA constants<>+2192(SB)/8, $0x4038aa3b4038aa3b
+DATA constants<>+2200(SB)/8, $0x4038aa3b4038aa3b
+DATA constants<>+2208(SB)/8, $0x3eb172183eb17218
+DATA constants<>+2216(SB)/8, $0x3eb172183eb17218
+DATA constants<>+2224(SB)/8, $0x3db568ac3db568ac
+DATA constants<>+2232(SB)/8, $0x3db568ac3db568ac
+DATA constants<>+2240(SB)/8, $0x3e891f983e891f98
+DATA constants<>+2248(SB)/8, $0x3e891f983e891f98
+DATA constants<>+2256(SB)/8, $0x3f2aac273f2aac27
+DATA constants<>+2264(SB)/8, $0x3f2aac273f2aac27
+DATA constants<>+2272(SB)/8, $0x3faaaa453faaaa45
+DATA constants<>+2280(SB)/8, $0x3faaaa453faaaa45
+DATA constants<>+2288(SB)/8, $0x3ffffffe3ffffffe
+DATA constants<>+2296(SB)/8, $0x3ffffffe3ffffffe
+DATA constants<>+2304(SB)/8, $0x42b3666642b36666
+DATA constants<>+2312(SB)/8, $0x42b3666642b36666
+DATA constants<>+2320(SB)/8, $0x3e0000003e000000
+DATA constants<>+2328(SB)/8, $0x3e0000003e000000
+DATA constants<>+2336(SB)/8, $0x4b40007d4b40007d
+DATA constants<>+2344(SB)/8, $0x4b40007d4b40007d
+DATA constants<>+2352(SB)/8, $0x363ab60f363ab60f
+DATA constants<>+2360(SB)/8, $0x363ab60f363ab60f
+DATA constants<>+2368(SB)/8, $0x3950115e3950115e
+DATA constants<>+2376(SB)/8, $0x3950115e3950115e
+DATA constants<>+2384(SB)/8, $0x3c0888703c088870
+DATA constants<>+2392(SB)/8, $0x3c0888703c088870
+DATA constants<>+2400(SB)/8, $0x5d8000005d800000
+DATA constants<>+2408(SB)/8, $0x5d8000005d800000
+DATA constants<>+2416(SB)/8, $0x3f7fffff3f7fffff
+DATA constants<>+2424(SB)/8, $0x3f7fffff3f7fffff
+DATA constants<>+2432(SB)/8, $0x4280000042800000
+DATA constants<>+2440(SB)/8, $0x4280000042800000
+DATA constants<>+2448(SB)/8, $0x41f0000041f00000
+DATA constants<>+2456(SB)/8, $0x41f0000041f00000
+DATA constants<>+2464(SB)/8, $0xc2dc0000c2dc0000
+DATA constants<>+2472(SB)/8, $0xc2dc0000c2dc0000
+DATA constants<>+2480(SB)/8, $0x1f8000001f800000
+DATA constants<>+2488(SB)/8, $0x1f8000001f800000
+DATA constants<>+2496(SB)/8, $0xbfcc4200bfcc4200
+DATA constants<>+2504(SB)/8, $0xbfcc4200bfcc4200
+DATA constants<>+2512(SB)/8, $0xc1300000c1300000
+DATA constants<>+2520(SB)/8, $0xc1300000c1300000
+DATA constants<>+2528(SB)/8, $0xbd922000bd922000
+DATA constants<>+2536(SB)/8, $0xbd922000bd922000
+DATA constants<>+2544(SB)/8, $0xb69e549bb69e549b
+DATA constants<>+2552(SB)/8, $0xb69e549bb69e549b
+DATA constants<>+2560(SB)/8, $0xb6a67a87b6a67a87
+DATA constants<>+2568(SB)/8, $0xb6a67a87b6a67a87
+DATA constants<>+2576(SB)/8, $0x3e9e0a203e9e0a20
+DATA constants<>+2584(SB)/8, $0x3e9e0a203e9e0a20
+DATA constants<>+2592(SB)/8, $0x416c0000416c0000
+DATA constants<>+2600(SB)/8, $0x416c0000416c0000
+DATA constants<>+2608(SB)/8, $0x3f4000003f400000
+DATA constants<>+2616(SB)/8, $0x3f4000003f400000
+DATA constants<>+2624(SB)/8, $0x3fc000003fc00000
+DATA constants<>+2632(SB)/8, $0x3fc000003fc00000
+DATA constants<>+2640(SB)/8, $0x4b4000bf4b4000bf
+DATA constants<>+2648(SB)/8, $0x4b4000bf4b4000bf
+DATA constants<>+2656(SB)/8, $0x3a38e5513a38e551
+DATA constants<>+2664(SB)/8, $0x3a38e5513a38e551
+DATA constants<>+2672(SB)/8, $0x39b9540d39b9540d
+DATA constants<>+2680(SB)/8, $0x39b9540d39b9540d
+DATA constants<>+2688(SB)/8, $0xbb3e65c4bb3e65c4
+DATA constants<>+2696(SB)/8, $0xbb3e65c4bb3e65c4
+DATA constants<>+2704(SB)/8, $0xbb1ec3bdbb1ec3bd
+DATA constants<>+2712(SB)/8, $0xbb1ec3bdbb1ec3bd
+DATA constants<>+2720(SB)/8, $0x3a83c3333a83c333
+DATA constants<>+2728(SB)/8, $0x3a83c3333a83c333
+DATA constants<>+2736(SB)/8, $0x3c302ac73c302ac7
+DATA constants<>+2744(SB)/8, $0x3c302ac73c302ac7
+DATA constants<>+2752(SB)/8, $0x3c916a733c916a73
+DATA constants<>+2760(SB)/8, $0x3c916a733c916a73
+DATA constants<>+2768(SB)/8, $0xbca2285fbca2285f
+DATA constants<>+2776(SB)/8, $0xbca2285fbca2285f
+DATA constants<>+2784(SB)/8, $0xbe0153ffbe0153ff
+DATA constants<>+2792(SB)/8, $0xbe0153ffbe0153ff
+DATA constants<>+2800(SB)/8, $0x3e5830263e583026
+DATA constants<>+2808(SB)/8, $0x3e5830263e583026
+DATA constants<>+2816(SB)/8, $0x3ace60453ace6045
+DATA constants<>+2824(SB)/8, $0x3ace60453ace6045
+DATA constants<>+2832(SB)/8, $0x3c1a12943c1a1294
+DATA constants<>+2840(SB)/8, $0x3c1a12943c1a1294
+DATA constants<>+2848(SB)/8, $0x3d2358a33d2358a3
+DATA constants<>+2856(SB)/8, $0x3d2358a33d2358a3
+DATA constants<>+2864(SB)/8, $0x3e082bdb3e082bdb
+DATA constants<>+2872(SB)/8, $0x3e082bdb3e082bdb
+DATA constants<>+2880(SB)/8, $0x3ecc42293ecc4229
+DATA constants<>+2888(SB)/8, $0x3ecc42293ecc4229
+DATA constants<>+2896(SB)/8, $0x407ccccd407ccccd
+DATA constants<>+2904(SB)/8, $0x407ccccd407ccccd
+DATA constants<>+2912(SB)/8, $0x38a3b8ff38a3b8ff
+DATA constants<>+2920(SB)/8, $0x38a3b8ff38a3b8ff
+DATA constants<>+2928(SB)/8, $0xba51a8afba51a8af
+DATA constants<>+2936(SB)/8, $0xba51a8afba51a8af
+DATA constants<>+2944(SB)/8, $0x3ba9f9123ba9f912
+DATA constants<>+2952(SB)/8, $0x3ba9f9123ba9f912
+DATA constants<>+2960(SB)/8, $0xbcdbfb8dbcdbfb8d
+DATA constants<>+2968(SB)/8, $0xbcdbfb8dbcdbfb8d
+DATA constants<>+2976(SB)/8, $0x3de716733de71673
+DATA constants<>+2984(SB)/8, $0x3de716733de71673
+DATA constants<>+2992(SB)/8, $0xbec0939fbec0939f
+DATA constants<>+3000(SB)/8, $0xbec0939fbec0939f
+DATA constants<>+3008(SB)/8, $0x3e0375d43e0375d4
+DATA constants<>+3016(SB)/8, $0x3e0375d43e0375d4
+DATA constants<>+3024(SB)/8, $0x4018000040180000
+DATA constants<>+3032(SB)/8, $0x4018000040180000
+DATA constants<>+3040(SB)/8, $0xb715c120b715c120
+DATA constants<>+3048(SB)/8, $0xb715c120b715c120
+DATA constants<>+3056(SB)/8, $0x3810da863810da86
+DATA constants<>+3064(SB)/8, $0x3810da863810da86
+DATA constants<>+3072(SB)/8, $0x37bc469537bc4695
+DATA constants<>+3080(SB)/8, $0x37bc469537bc4695
+DATA constants<>+3088(SB)/8, $0xb9aec45cb9aec45c
+DATA constants<>+3096(SB)/8, $0xb9aec45cb9aec45c
+DATA constants<>+3104(SB)/8, $0x3a274d8f3a274d8f
+DATA constants<>+3112(SB)/8, $0x3a274d8f3a274d8f
+DATA constants<>+3120(SB)/8, $0x38eca05338eca053
+DATA constants<>+3128(SB)/8, $0x38eca05338eca053
+DATA constants<>+3136(SB)/8, $0xbb4e2570bb4e2570
+DATA constants<>+3144(SB)/8, $0xbb4e2570bb4e2570
+DATA constants<>+3152(SB)/8, $0x3c090c943c090c94
+DATA constants<>+3160(SB)/8, $0x3c090c943c090c94
+DATA constants<>+3168(SB)/8, $0xbc56ff1bbc56ff1b
+DATA constants<>+3176(SB)/8, $0xbc56ff1bbc56ff1b
+DATA constants<>+3184(SB)/8, $0x3c60edd33c60edd3
+DATA constants<>+3192(SB)/8, $0x3c60edd33c60edd3
+DATA constants<>+3200(SB)/8, $0xbc1bec6bbc1bec6b
+DATA constants<>+3208(SB)/8, $0xbc1bec6bbc1bec6b
+DATA constants<>+3216(SB)/8, $0x3b8349ea3b8349ea
+DATA constants<>+3224(SB)/8, $0x3b8349ea3b8349ea
+DATA constants<>+3232(SB)/8, $0x3f7fccb13f7fccb1
+DATA constants<>+3240(SB)/8, $0x3f7fccb13f7fccb1
+DATA constants<>+3248(SB)/8, $0x41a0000041a00000
+DATA constants<>+3256(SB)/8, $0x41a0000041a00000
+DATA constants<>+3264(SB)/8, $0xbb57a4e7bb57a4e7
+DATA constants<>+3272(SB)/8, $0xbb57a4e7bb57a4e7
+DATA constants<>+3280(SB)/8, $0x3ca48be73ca48be7
+DATA constants<>+3288(SB)/8, $0x3ca48be73ca48be7
+DATA constants<>+3296(SB)/8, $0xbd6b5846bd6b5846
+DATA constants<>+3304(SB)/8, $0xbd6b5846bd6b5846
+DATA constants<>+3312(SB)/8, $0x3dda57043dda5704
+DATA constants<>+3320(SB)/8, $0x3dda57043dda5704
+DATA constants<>+3328(SB)/8, $0xbe1d21afbe1d21af
+DATA constants<>+3336(SB)/8, $0xbe1d21afbe1d21af
+DATA constants<>+3344(SB)/8, $0x3e49a5aa3e49a5aa
+DATA constants<>+3352(SB)/8, $0x3e49a5aa3e49a5aa
+DATA constants<>+3360(SB)/8, $0xbe7f91f3be7f91f3
+DATA constants<>+3368(SB)/8, $0xbe7f91f3be7f91f3
+DATA constants<>+3376(SB)/8, $0x3eaaa6e83eaaa6e8
+DATA constants<>+3384(SB)/8, $0x3eaaa6e83eaaa6e8
+DATA constants<>+3392(SB)/8, $0xbeffffe9beffffe9
+DATA constants<>+3400(SB)/8, $0xbeffffe9beffffe9
+DATA constants<>+3408(SB)/8, $0x3fe109663fe10966
+DATA constants<>+3416(SB)/8, $0x3fe109663fe10966
+DATA constants<>+3424(SB)/8, $0x3f867d5f3f867d5f
+DATA constants<>+3432(SB)/8, $0x3f867d5f3f867d5f
+DATA constants<>+3440(SB)/8, $0x4580000045800000
+DATA constants<>+3448(SB)/8, $0x4580000045800000
+DATA constants<>+3456(SB)/8, $0x3eaaaaab3eaaaaab
+DATA constants<>+3464(SB)/8, $0x3eaaaaab3eaaaaab
+DATA constants<>+3472(SB)/8, $0x3eaaa0003eaaa000
+DATA constants<>+3480(SB)/8, $0x3eaaa0003eaaa000
+DATA constants<>+3488(SB)/8, $0x38aab00038aab000
+DATA constants<>+3496(SB)/8, $0x38aab00038aab000
+DATA constants<>+3504(SB)/8, $0x3defd1323defd132
+DATA constants<>+3512(SB)/8, $0x3defd1323defd132
+DATA constants<>+3520(SB)/8, $0x3e12293e3e12293e
+DATA constants<>+3528(SB)/8, $0x3e12293e3e12293e
+DATA constants<>+3536(SB)/8, $0x3e4ccd003e4ccd00
+DATA constants<>+3544(SB)/8, $0x3e4ccd003e4ccd00
+DATA constants<>+3552(SB)/8, $0xb22aaaabb22aaaab
+DATA constants<>+3560(SB)/8, $0xb22aaaabb22aaaab
+DATA constants<>+3568(SB)/8, $0x4038a0004038a000
+DATA constants<>+3576(SB)/8, $0x4038a0004038a000
+DATA constants<>+3584(SB)/8, $0x3a23b0003a23b000
+DATA constants<>+3592(SB)/8, $0x3a23b0003a23b000
+DATA constants<>+3600(SB)/8, $0x3325706033257060
+DATA constants<>+3608(SB)/8, $0x3325706033257060
+DATA constants<>+3616(SB)/8, $0x4320000043200000
+DATA constants<>+3624(SB)/8, $0x4320000043200000
+DATA constants<>+3632(SB)/8, $0xc3200000c3200000
+DATA constants<>+3640(SB)/8, $0xc3200000c3200000
+DATA constants<>+3648(SB)/8, $0x4b4000fe4b4000fe
+DATA constants<>+3656(SB)/8, $0x4b4000fe4b4000fe
+DATA constants<>+3664(SB)/8, $0x3920d6f53920d6f5
+DATA constants<>+3672(SB)/8, $0x3920d6f53920d6f5
+DATA constants<>+3680(SB)/8, $0x3aaf862b3aaf862b
+DATA constants<>+3688(SB)/8, $0x3aaf862b3aaf862b
+DATA constants<>+3696(SB)/8, $0x3c1d96d73c1d96d7
+DATA constants<>+3704(SB)/8, $0x3c1d96d73c1d96d7
+DATA constants<>+3712(SB)/8, $0x3d6357bb3d6357bb
+DATA constants<>+3720(SB)/8, $0x3d6357bb3d6357bb
+DATA constants<>+3728(SB)/8, $0x3e75fdee3e75fdee
+DATA constants<>+3736(SB)/8, $0x3e75fdee3e75fdee
+DATA constants<>+3744(SB)/8, $0x3f3172183f317218
+DATA constants<>+3752(SB)/8, $0x3f3172183f317218
+DATA constants<>+3760(SB)/8, $0x42b1999a42b1999a
+DATA constants<>+3768(SB)/8, $0x42b1999a42b1999a
+DATA constants<>+3776(SB)/8, $0x3d61faff3d61faff
+DATA constants<>+3784(SB)/8, $0x3d61faff3d61faff
+DATA constants<>+3792(SB)/8, $0x3e78704b3e78704b
+DATA constants<>+3800(SB)/8, $0x3e78704b3e78704b
+DATA constants<>+3808(SB)/8, $0x3f3179953f317995
+DATA constants<>+3816(SB)/8, $0x3f3179953f317995
+DATA constants<>+3824(SB)/8, $0x3f7ffb453f7ffb45
+DATA constants<>+3832(SB)/8, $0x3f7ffb453f7ffb45
+DATA constants<>+3840(SB)/8, $0x40b0000040b00000
+DATA constants<>+3848(SB)/8, $0x40b0000040b00000
+DATA constants<>+3856(SB)/8, $0xc0b00000c0b00000
+DATA constants<>+3864(SB)/8, $0xc0b00000c0b00000
+DATA constants<>+3872(SB)/8, $0x3ace916f3ace916f
+DATA constants<>+3880(SB)/8, $0x3ace916f3ace916f
+DATA constants<>+3888(SB)/8, $0x3ded0dfb3ded0dfb
+DATA constants<>+3896(SB)/8, $0x3ded0dfb3ded0dfb
+DATA constants<>+3904(SB)/8, $0x3f7fffbc3f7fffbc
+DATA constants<>+3912(SB)/8, $0x3f7fffbc3f7fffbc
+DATA constants<>+3920(SB)/8, $0x387cda82387cda82
+DATA constants<>+3928(SB)/8, $0x387cda82387cda82
+DATA constants<>+3936(SB)/8, $0x3c93291c3c93291c
+DATA constants<>+3944(SB)/8, $0x3c93291c3c93291c
+DATA constants<>+3952(SB)/8, $0x3ee5ea443ee5ea44
+DATA constants<>+3960(SB)/8, $0x3ee5ea443ee5ea44
+DATA constants<>+3968(SB)/8, $0xbd922279bd922279
+DATA constants<>+3976(SB)/8, $0xbd922279bd922279
+DATA constants<>+3984(SB)/8, $0xbfcc422abfcc422a
+DATA constants<>+3992(SB)/8, $0xbfcc422abfcc422a
+GLOBL constants<>(SB), RODATA|NOPTR, $4000

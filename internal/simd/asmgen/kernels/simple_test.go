@@ -101,7 +101,6 @@ var simples = []simple{
 	{"Normalize", 1.5, func(x, p []float64) (float64, float64) { return (x[0] - p[0]) * p[1], 0 }},
 	{"NormAffine", 3, func(x, p []float64) (float64, float64) { return sumOf((x[0]-p[0])*p[1]*x[1], x[2]) }},
 	{"NormScale", 1.5, func(x, p []float64) (float64, float64) { return x[0] * p[0] * x[1], 0 }},
-	{"ExpSub", 1.6, func(x, p []float64) (float64, float64) { return math.Exp(float64(float32(x[0] - p[0]))), 0 }},
 }
 
 // numbers are special values and random ones, half of them of any size and half within ±100.

@@ -7,6 +7,8 @@ import (
 	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	"github.com/wavelane/wavelane/internal/simd/asmgen/kernels"
 )
 
 // softmaxFiles are softmax of rows, several of them in a call.
@@ -22,13 +24,12 @@ func softmaxFiles() (map[string][]byte, error) {
 // softmax takes three passes over a row, of which all but the first of a long one find it in L1: the maximum; exponentials and their sum;
 // the scale.
 //
-// No difference from the maximum is positive, so an exponential has one factor 2ⁿ and a polynomial of a degree less than exp, which is
-// right to 2⁻²³·⁴; what is below 2⁻¹²⁶·⁵ becomes 0. NaN and infinities need no care: the difference of the one that is NaN or +Inf is
-// NaN, so is the sum, and with it the row, whatever the maximum was.
+// Exponentials are those of ExpSub. NaN and infinities need no care: the difference of the one that is NaN or +Inf is NaN, so is the sum,
+// and with it the row, whatever the maximum was.
 //
-// Arithmetic limits it: ten multiplications and two maxima a vector, which share ports on Zen 4, so 12 cycles for 16 elements where one
-// instruction of 64 bytes or two of 32 begin in a cycle. Rows of 512 take 16 cycles there and rows of 128 take 18: each waits for two
-// folds of lanes and a division, part of which the next row fills.
+// Arithmetic limits it: nine multiplications and two maxima a vector, which share ports on Zen 4, so 11 cycles for 16 elements where one
+// instruction of 64 bytes or two of 32 begin in a cycle. With a tenth multiplication rows of 512 took 16 cycles there and rows of 128 took
+// 18: each waits for two folds of lanes and a division, part of which the next row fills.
 type softmax struct {
 	*windowTier
 	width int
@@ -37,22 +38,18 @@ type softmax struct {
 	table                  operand.Mem // constants, one vector each, and for AVX2 the masks of tails
 	negative               reg.VecVirtual
 	floor, log2e, magic    reg.VecVirtual
-	high, low, infinity    reg.VecVirtual
+	ln2, infinity          reg.VecVirtual
 	coefficients           []reg.VecVirtual // in registers with AVX-512
 	y, x, index, tail, end reg.GPVirtual    // the last two in bytes
 	pair, four             reg.GPVirtual    // where steps of two and four vectors end, in bytes
 }
-
-// softmaxPoly is eʳ for |r| ≤ ½·ln 2, within 2⁻²³·⁴ of it.
-var softmaxPoly = []float64{1, 0x1.fffff6p-1, 0x1.fffdc4p-2, 0x1.555a6ep-3, 0x1.573ad0p-5, 0x1.0fa7d8p-7}
 
 // Offsets of constants in the table, in vectors; coefficients follow.
 const (
 	softmaxFloor = iota
 	softmaxLog2e
 	softmaxMagic
-	softmaxHigh
-	softmaxLow
+	softmaxLn2
 	softmaxInfinity
 	softmaxSign
 	softmaxPolyAt
@@ -81,11 +78,10 @@ func (s *softmax) write() {
 		s.move(s.width, s.constant(i), v)
 		return v
 	}
-	s.floor, s.log2e, s.magic = constant(softmaxFloor), constant(softmaxLog2e), constant(softmaxMagic)
-	s.high, s.low = constant(softmaxHigh), constant(softmaxLow)
+	s.floor, s.log2e, s.magic, s.ln2 = constant(softmaxFloor), constant(softmaxLog2e), constant(softmaxMagic), constant(softmaxLn2)
 	if s.width == 16 {
 		s.infinity = constant(softmaxInfinity)
-		for i := range softmaxPoly {
+		for i := range kernels.ShiftedPoly {
 			s.coefficients = append(s.coefficients, constant(softmaxPolyAt+i))
 		}
 		bits, count := s.c.GP32(), s.c.GP64()
@@ -108,12 +104,11 @@ func (s *softmax) write() {
 
 // constants writes the table.
 func (s *softmax) constants() {
-	const high = 0x1.62e4p-1 // ln 2 in 15 bits
 	values := []float32{
-		softmaxFloor: -88, softmaxLog2e: math.Log2E, softmaxMagic: 0x1.8p23 + 127, softmaxHigh: high, softmaxLow: float32(math.Ln2 - high),
+		softmaxFloor: kernels.ShiftedFloor, softmaxLog2e: math.Log2E, softmaxMagic: kernels.ShiftedMagic, softmaxLn2: math.Ln2,
 		softmaxInfinity: float32(math.Inf(-1)), softmaxSign: float32(math.Copysign(0, -1)),
 	}
-	for _, c := range softmaxPoly {
+	for _, c := range kernels.ShiftedPoly {
 		values = append(values, float32(c))
 	}
 	s.table = s.c.StaticGlobal("softmaxTable" + s.name)
@@ -142,7 +137,7 @@ func (s *softmax) constant(i int) operand.Mem {
 // mask puts the lanes of a tail into a register, for AVX2.
 func (s *softmax) mask() reg.VecVirtual {
 	v, at := s.vector(s.width), s.c.GP64()
-	s.c.LEAQ(s.table.Offset((softmaxPolyAt+len(softmaxPoly))*s.bytes+32), at)
+	s.c.LEAQ(s.table.Offset((softmaxPolyAt+len(kernels.ShiftedPoly))*s.bytes+32), at)
 	s.c.SUBQ(s.tail, at)
 	s.c.VMOVUPS(operand.Mem{Base: at}, v)
 	return v
@@ -297,7 +292,7 @@ func (s *softmax) store(v reg.VecVirtual) {
 	s.c.VMASKMOVPS(v, s.mask(), m)
 }
 
-// exp returns exponentials of some vectors, which it overwrites. An exponent of −127 makes the factor 0.
+// exp returns exponentials of some vectors, which it overwrites.
 func (s *softmax) exp(d []reg.VecVirtual) (y []reg.VecVirtual) {
 	coefficient := func(i int) operand.Op {
 		if s.width == 16 {
@@ -312,10 +307,9 @@ func (s *softmax) exp(d []reg.VecVirtual) (y []reg.VecVirtual) {
 		s.c.VMOVAPS(s.magic, t[i])
 		s.c.VFMADD231PS(s.log2e, d, t[i])
 		s.c.VSUBPS(s.magic, t[i], n[i])
-		s.c.VFNMADD231PS(s.high, n[i], d)
-		s.c.VFNMADD231PS(s.low, n[i], d)
+		s.c.VFNMADD231PS(s.ln2, n[i], d)
 	}
-	top := len(softmaxPoly) - 1
+	top := len(kernels.ShiftedPoly) - 1
 	for i := range p {
 		s.c.VMOVAPS(coefficient(top), p[i])
 	}

@@ -30,7 +30,7 @@ var (
 )
 
 const (
-	unrolled = 4   // steps of the inner dimension in the loop of large products
+	unrolled = 4   // steps of the inner dimension in the loop of full panels
 	aheadA   = 512 // how far before their use elements of A are fetched, in bytes
 )
 
@@ -139,38 +139,54 @@ func (g *gemmGen) product(rows, vectors int, next string) {
 func (g *gemmGen) loop(rows, vectors int, apart bool) {
 	n := rows * vectors
 	b, spare := g.v[n:n+vectors], g.v[n+vectors:]
-	step := func() {
+	// sums adds the products of step p from the one that A's registers stand at.
+	sums := func(p int) {
 		for j, v := range b {
 			g.load(at(rB, 4*g.lanes*j), v)
 		}
 		g.c.ADDQ(rBStep, rB)
 		for i := range rows {
-			g.multiply(i, vectors, g.element(i, apart), b, spare)
+			a := g.element(i, apart)
+			a.Disp += 4 * p
+			g.multiply(i, vectors, a, b, spare)
 		}
+	}
+	advance := func(steps int) {
+		for i := range (rows + 4) / 5 {
+			g.c.ADDQ(operand.U8(4*steps), rA[i])
+		}
+	}
+	step := func() {
+		sums(0)
 		if apart {
-			for i := range (rows + 4) / 5 {
-				g.c.ADDQ(operand.U8(4), rA[i])
-			}
+			advance(1)
 		} else {
 			g.c.ADDQ(rAStep, rA[0])
 		}
 	}
 	loop, done := g.label("loop"), g.label("few")
-	if !apart && rows >= g.mr*6/7 && vectors == g.vectors && g.lanes > 4 {
-		// The panels of large products: four steps at a time, A fetched to L1 before its use, and a line of the next panel of B to L2.
+	if rows >= g.mr*6/7 && vectors == g.vectors && g.lanes > 4 {
+		// Four steps at a time. Of packed panels A is fetched to L1 before its use, and a line of the next panel of B to L2.
 		four := g.label("four")
 		g.c.MOVQ(rK, rLeft)
 		g.c.ANDQ(operand.U8(unrolled-1), rLeft)
 		g.c.SHRQ(operand.U8(2), rK)
 		g.c.JEQ(operand.LabelRef(loop + "rest"))
 		g.c.Label(four)
-		for i := 0; i < 4*rows*unrolled; i += 64 {
-			g.c.PREFETCHT0(at(rA[0], aheadA+i))
-		}
-		g.c.PREFETCHT1(at(rAhead, 0))
-		g.c.ADDQ(operand.U8(64), rAhead)
-		for range unrolled {
-			step()
+		if apart {
+			for p := range unrolled {
+				sums(p)
+			}
+			advance(unrolled)
+		} else {
+			for i := 0; i < 4*rows*unrolled; i += 64 {
+				g.c.PREFETCHT0(at(rA[0], aheadA+i))
+			}
+			g.c.PREFETCHT1(at(rAhead, 0))
+			g.c.ADDQ(operand.U8(64), rAhead)
+			for range unrolled {
+				step()
+			}
 		}
 		g.c.DECQ(rK)
 		g.c.JNE(operand.LabelRef(four))

@@ -87,7 +87,8 @@ type Product struct {
 // Gemm computes dst = act(alpha·a·b + beta·dst + bias). Elements between dst's rows are not touched.
 func Gemm(dst, a, b []float32, p Product) {
 	const name = "Gemm"
-	g := gemm.Product{M: p.M, N: p.N, K: p.K, Alpha: p.Alpha, Beta: p.Beta, Batch: 1}
+	var g gemm.Product // not a literal, which would be copied from another place
+	g.M, g.N, g.K, g.Alpha, g.Beta, g.Batch = p.M, p.N, p.K, p.Alpha, p.Beta, 1
 	if g.Alpha == 0 {
 		g.Alpha = 1
 	}

@@ -51,9 +51,9 @@ func (s *shape) stripe(p *Product, a, b, c []float32, ldc, n, steps int, beta fl
 	var t Tile // not a literal, which would be copied from another place
 	t.K, t.AI, t.AK, t.LDC, t.Alpha, t.Beta = steps, p.AM, p.AK, ldc, p.Alpha, beta
 	_, _ = a[(p.M-1)*p.AM+(steps-1)*p.AK], b[(steps-1)*p.BK+(n-1)*p.BN]
-	count, height, tall := panels(p.M, s.mr)
 	for j := 0; j < n; j += s.nr {
 		t.Cols = min(s.nr, n-j)
+		count, height, tall := panels(p.M, s.most(t.Cols))
 		if p.BN == 1 && s.whole(t.Cols) {
 			t.B, t.BK = &b[j], p.BK
 		} else {

@@ -33,7 +33,7 @@ import (
 //	//go:noescape
 //	func tile<Tier>(t *Tile)
 //
-// for every 1 ≤ Rows ≤ mr, 1 ≤ Cols ≤ nr and K ≥ 1, such that
+// for every 1 ≤ Rows ≤ mr, 1 ≤ Cols ≤ nr and K ≥ 1, and for Rows ≤ slim where Cols is at most a vector, such that
 //
 //   - AI = 1 or AK = 1 (packed panels of A have AI = 1, AK = Rows). Nothing but the Rows×K elements of A is read.
 //   - B is read in whole vectors: Cols rounded up to the tier's lanes. Elements from Cols on are any numbers, their products
@@ -60,9 +60,18 @@ type Tile struct {
 type shape struct {
 	tier   kernels.Tier
 	mr, nr int
+	slim   int  // rows of a tile of one vector if they may be more
 	lanes  int  // float32 in a vector; divides nr
 	masked bool // the kernel takes any number of columns
 	column bool // the kernel computes Panels tiles
+}
+
+// most is the number of rows that a tile of some columns may have.
+func (s *shape) most(cols int) int {
+	if cols <= s.lanes {
+		return max(s.mr, s.slim)
+	}
+	return s.mr
 }
 
 // below computes t.Panels tiles below each other.

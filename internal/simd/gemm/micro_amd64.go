@@ -4,8 +4,8 @@ import "github.com/wavelane/wavelane/internal/simd/kernels"
 
 var (
 	shapeSSE    = shape{tier: kernels.SSE, mr: 4, nr: 8, lanes: 4, column: true}
-	shapeAVX2   = shape{tier: kernels.AVX2, mr: 6, nr: 16, lanes: 8, masked: true, column: true}
-	shapeAVX512 = shape{tier: kernels.AVX512, mr: 14, nr: 32, lanes: 16, masked: true, column: true}
+	shapeAVX2   = shape{tier: kernels.AVX2, mr: 6, slim: 12, nr: 16, lanes: 8, masked: true, column: true}
+	shapeAVX512 = shape{tier: kernels.AVX512, mr: 14, slim: 16, nr: 32, lanes: 16, masked: true, column: true}
 )
 
 // active is the shape of the active tier.

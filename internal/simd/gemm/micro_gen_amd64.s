@@ -1473,94 +1473,96 @@ again1:
 	LEAQ    (DX)(DX*2), R11
 	CMPQ    CX, $0x08
 	JG      wider4
-	CMPQ    BX, $0x03
+	CMPQ    BX, $0x06
 	JG      rows5
-	CMPQ    BX, $0x02
+	CMPQ    BX, $0x03
 	JG      rows6
-	CMPQ    BX, $0x01
+	CMPQ    BX, $0x02
 	JG      rows7
+	CMPQ    BX, $0x01
+	JG      rows8
 
 	// 1 rows of 1 vectors
 	VXORPS     Y0, Y0, Y0
 	CMPQ       R12, $0x40
-	JLE        short8
+	JLE        short9
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
 	PREFETCHT0 28(BX)
 
-short8:
+short9:
 	CMPQ 32(AX), $0x01
-	JNE  apart9
+	JNE  apart10
 
-loop11:
+loop12:
 	VMOVUPS      (DI), Y1
 	ADDQ         R8, DI
 	VBROADCASTSS (SI), Y2
 	VFMADD231PS  Y1, Y2, Y0
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop11
-	JMP          summed10
+	JNE          loop12
+	JMP          summed11
 
-apart9:
-loop13:
+apart10:
+loop14:
 	VMOVUPS      (DI), Y1
 	ADDQ         R8, DI
 	VBROADCASTSS (SI), Y2
 	VFMADD231PS  Y1, Y2, Y0
 	ADDQ         $0x04, SI
 	DECQ         R12
-	JNE          loop13
+	JNE          loop14
 
-summed10:
+summed11:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one15
+	JEQ          one16
 	VBROADCASTSS 80(AX), Y1
 	VMULPS       Y1, Y0, Y0
 
-one15:
+one16:
 	SUBQ         $0x00, CX
 	CMPQ         CX, $0x08
-	JNE          partial16
+	JNE          partial17
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain17
+	JEQ          plain18
 	VBROADCASTSS 84(AX), Y2
 	VFMADD231PS  (R13), Y2, Y0
 	MOVQ         16(AX), R13
 
-plain17:
+plain18:
 	VMOVUPS Y0, (R13)
 	JMP     next2
 
-partial16:
+partial17:
 	LEAQ         gemmMasks<>+0(SB), BX
 	SHLQ         $0x02, CX
 	SUBQ         CX, BX
 	VMOVUPS      32(BX), Y1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain18
+	JEQ          plain19
 	VBROADCASTSS 84(AX), Y2
 	VMASKMOVPS   (R13), Y1, Y3
 	VFMADD231PS  Y3, Y2, Y0
 	MOVQ         16(AX), R13
 
-plain18:
+plain19:
 	VMASKMOVPS Y0, Y1, (R13)
 	JMP        next2
 
-rows7:
+rows8:
 	// 2 rows of 1 vectors
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
 	CMPQ       R12, $0x40
-	JLE        short19
+	JLE        short20
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -1569,11 +1571,11 @@ rows7:
 	PREFETCHT0 (BX)
 	PREFETCHT0 28(BX)
 
-short19:
+short20:
 	CMPQ 32(AX), $0x01
-	JNE  apart20
+	JNE  apart21
 
-loop22:
+loop23:
 	VMOVUPS      (DI), Y2
 	ADDQ         R8, DI
 	VBROADCASTSS (SI), Y3
@@ -1582,11 +1584,11 @@ loop22:
 	VFMADD231PS  Y2, Y4, Y1
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop22
-	JMP          summed21
+	JNE          loop23
+	JMP          summed22
 
-apart20:
-loop24:
+apart21:
+loop25:
 	VMOVUPS      (DI), Y2
 	ADDQ         R8, DI
 	VBROADCASTSS (SI), Y3
@@ -1595,44 +1597,44 @@ loop24:
 	VFMADD231PS  Y2, Y4, Y1
 	ADDQ         $0x04, SI
 	DECQ         R12
-	JNE          loop24
+	JNE          loop25
 
-summed21:
+summed22:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one26
+	JEQ          one27
 	VBROADCASTSS 80(AX), Y2
 	VMULPS       Y2, Y0, Y0
 	VMULPS       Y2, Y1, Y1
 
-one26:
+one27:
 	SUBQ         $0x00, CX
 	CMPQ         CX, $0x08
-	JNE          partial27
+	JNE          partial28
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain28
+	JEQ          plain29
 	VBROADCASTSS 84(AX), Y3
 	VFMADD231PS  (R13), Y3, Y0
 	VFMADD231PS  (R13)(DX*1), Y3, Y1
 	MOVQ         16(AX), R13
 
-plain28:
+plain29:
 	VMOVUPS Y0, (R13)
 	VMOVUPS Y1, (R13)(DX*1)
 	JMP     next2
 
-partial27:
+partial28:
 	LEAQ         gemmMasks<>+0(SB), BX
 	SHLQ         $0x02, CX
 	SUBQ         CX, BX
 	VMOVUPS      32(BX), Y2
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain29
+	JEQ          plain30
 	VBROADCASTSS 84(AX), Y3
 	VMASKMOVPS   (R13), Y2, Y4
 	VFMADD231PS  Y4, Y3, Y0
@@ -1640,18 +1642,18 @@ partial27:
 	VFMADD231PS  Y4, Y3, Y1
 	MOVQ         16(AX), R13
 
-plain29:
+plain30:
 	VMASKMOVPS Y0, Y2, (R13)
 	VMASKMOVPS Y1, Y2, (R13)(DX*1)
 	JMP        next2
 
-rows6:
+rows7:
 	// 3 rows of 1 vectors
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
 	VXORPS     Y2, Y2, Y2
 	CMPQ       R12, $0x40
-	JLE        short30
+	JLE        short31
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -1663,11 +1665,11 @@ rows6:
 	PREFETCHT0 (BX)
 	PREFETCHT0 28(BX)
 
-short30:
+short31:
 	CMPQ 32(AX), $0x01
-	JNE  apart31
+	JNE  apart32
 
-loop33:
+loop34:
 	VMOVUPS      (DI), Y3
 	ADDQ         R8, DI
 	VBROADCASTSS (SI), Y4
@@ -1678,11 +1680,11 @@ loop33:
 	VFMADD231PS  Y3, Y4, Y2
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop33
-	JMP          summed32
+	JNE          loop34
+	JMP          summed33
 
-apart31:
-loop35:
+apart32:
+loop36:
 	VMOVUPS      (DI), Y3
 	ADDQ         R8, DI
 	VBROADCASTSS (SI), Y4
@@ -1693,47 +1695,47 @@ loop35:
 	VFMADD231PS  Y3, Y4, Y2
 	ADDQ         $0x04, SI
 	DECQ         R12
-	JNE          loop35
+	JNE          loop36
 
-summed32:
+summed33:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one37
+	JEQ          one38
 	VBROADCASTSS 80(AX), Y3
 	VMULPS       Y3, Y0, Y0
 	VMULPS       Y3, Y1, Y1
 	VMULPS       Y3, Y2, Y2
 
-one37:
+one38:
 	SUBQ         $0x00, CX
 	CMPQ         CX, $0x08
-	JNE          partial38
+	JNE          partial39
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain39
+	JEQ          plain40
 	VBROADCASTSS 84(AX), Y4
 	VFMADD231PS  (R13), Y4, Y0
 	VFMADD231PS  (R13)(DX*1), Y4, Y1
 	VFMADD231PS  (R13)(DX*2), Y4, Y2
 	MOVQ         16(AX), R13
 
-plain39:
+plain40:
 	VMOVUPS Y0, (R13)
 	VMOVUPS Y1, (R13)(DX*1)
 	VMOVUPS Y2, (R13)(DX*2)
 	JMP     next2
 
-partial38:
+partial39:
 	LEAQ         gemmMasks<>+0(SB), BX
 	SHLQ         $0x02, CX
 	SUBQ         CX, BX
 	VMOVUPS      32(BX), Y3
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain40
+	JEQ          plain41
 	VBROADCASTSS 84(AX), Y4
 	VMASKMOVPS   (R13), Y3, Y5
 	VFMADD231PS  Y5, Y4, Y0
@@ -1743,17 +1745,17 @@ partial38:
 	VFMADD231PS  Y5, Y4, Y2
 	MOVQ         16(AX), R13
 
-plain40:
+plain41:
 	VMASKMOVPS Y0, Y3, (R13)
 	VMASKMOVPS Y1, Y3, (R13)(DX*1)
 	VMASKMOVPS Y2, Y3, (R13)(DX*2)
 	JMP        next2
 
-rows5:
+rows6:
 	CMPQ BX, $0x05
-	JG   rows41
-	CMPQ BX, $0x04
 	JG   rows42
+	CMPQ BX, $0x04
+	JG   rows43
 
 	// 4 rows of 1 vectors
 	VXORPS     Y0, Y0, Y0
@@ -1761,7 +1763,7 @@ rows5:
 	VXORPS     Y2, Y2, Y2
 	VXORPS     Y3, Y3, Y3
 	CMPQ       R12, $0x40
-	JLE        short43
+	JLE        short44
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -1776,11 +1778,11 @@ rows5:
 	PREFETCHT0 (BX)
 	PREFETCHT0 28(BX)
 
-short43:
+short44:
 	CMPQ 32(AX), $0x01
-	JNE  apart44
+	JNE  apart45
 
-loop46:
+loop47:
 	VMOVUPS      (DI), Y4
 	ADDQ         R8, DI
 	VBROADCASTSS (SI), Y5
@@ -1793,11 +1795,11 @@ loop46:
 	VFMADD231PS  Y4, Y6, Y3
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop46
-	JMP          summed45
+	JNE          loop47
+	JMP          summed46
 
-apart44:
-loop48:
+apart45:
+loop49:
 	VMOVUPS      (DI), Y4
 	ADDQ         R8, DI
 	VBROADCASTSS (SI), Y5
@@ -1810,28 +1812,28 @@ loop48:
 	VFMADD231PS  Y4, Y6, Y3
 	ADDQ         $0x04, SI
 	DECQ         R12
-	JNE          loop48
+	JNE          loop49
 
-summed45:
+summed46:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one50
+	JEQ          one51
 	VBROADCASTSS 80(AX), Y4
 	VMULPS       Y4, Y0, Y0
 	VMULPS       Y4, Y1, Y1
 	VMULPS       Y4, Y2, Y2
 	VMULPS       Y4, Y3, Y3
 
-one50:
+one51:
 	SUBQ         $0x00, CX
 	CMPQ         CX, $0x08
-	JNE          partial51
+	JNE          partial52
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain52
+	JEQ          plain53
 	VBROADCASTSS 84(AX), Y5
 	VFMADD231PS  (R13), Y5, Y0
 	VFMADD231PS  (R13)(DX*1), Y5, Y1
@@ -1839,21 +1841,21 @@ one50:
 	VFMADD231PS  (R13)(R11*1), Y5, Y3
 	MOVQ         16(AX), R13
 
-plain52:
+plain53:
 	VMOVUPS Y0, (R13)
 	VMOVUPS Y1, (R13)(DX*1)
 	VMOVUPS Y2, (R13)(DX*2)
 	VMOVUPS Y3, (R13)(R11*1)
 	JMP     next2
 
-partial51:
+partial52:
 	LEAQ         gemmMasks<>+0(SB), BX
 	SHLQ         $0x02, CX
 	SUBQ         CX, BX
 	VMOVUPS      32(BX), Y4
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain53
+	JEQ          plain54
 	VBROADCASTSS 84(AX), Y5
 	VMASKMOVPS   (R13), Y4, Y6
 	VFMADD231PS  Y6, Y5, Y0
@@ -1865,14 +1867,14 @@ partial51:
 	VFMADD231PS  Y6, Y5, Y3
 	MOVQ         16(AX), R13
 
-plain53:
+plain54:
 	VMASKMOVPS Y0, Y4, (R13)
 	VMASKMOVPS Y1, Y4, (R13)(DX*1)
 	VMASKMOVPS Y2, Y4, (R13)(DX*2)
 	VMASKMOVPS Y3, Y4, (R13)(R11*1)
 	JMP        next2
 
-rows42:
+rows43:
 	// 5 rows of 1 vectors
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
@@ -1880,7 +1882,7 @@ rows42:
 	VXORPS     Y3, Y3, Y3
 	VXORPS     Y4, Y4, Y4
 	CMPQ       R12, $0x40
-	JLE        short54
+	JLE        short55
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -1898,11 +1900,11 @@ rows42:
 	PREFETCHT0 (BX)
 	PREFETCHT0 28(BX)
 
-short54:
+short55:
 	CMPQ 32(AX), $0x01
-	JNE  apart55
+	JNE  apart56
 
-loop57:
+loop58:
 	VMOVUPS      (DI), Y5
 	ADDQ         R8, DI
 	VBROADCASTSS (SI), Y6
@@ -1917,11 +1919,11 @@ loop57:
 	VFMADD231PS  Y5, Y6, Y4
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop57
-	JMP          summed56
+	JNE          loop58
+	JMP          summed57
 
-apart55:
-loop59:
+apart56:
+loop60:
 	VMOVUPS      (DI), Y5
 	ADDQ         R8, DI
 	VBROADCASTSS (SI), Y6
@@ -1936,15 +1938,15 @@ loop59:
 	VFMADD231PS  Y5, Y6, Y4
 	ADDQ         $0x04, SI
 	DECQ         R12
-	JNE          loop59
+	JNE          loop60
 
-summed56:
+summed57:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one61
+	JEQ          one62
 	VBROADCASTSS 80(AX), Y5
 	VMULPS       Y5, Y0, Y0
 	VMULPS       Y5, Y1, Y1
@@ -1952,13 +1954,13 @@ summed56:
 	VMULPS       Y5, Y3, Y3
 	VMULPS       Y5, Y4, Y4
 
-one61:
+one62:
 	SUBQ         $0x00, CX
 	CMPQ         CX, $0x08
-	JNE          partial62
+	JNE          partial63
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain63
+	JEQ          plain64
 	VBROADCASTSS 84(AX), Y6
 	VFMADD231PS  (R13), Y6, Y0
 	VFMADD231PS  (R13)(DX*1), Y6, Y1
@@ -1968,7 +1970,7 @@ one61:
 	VFMADD231PS  (R13), Y6, Y4
 	MOVQ         16(AX), R13
 
-plain63:
+plain64:
 	VMOVUPS Y0, (R13)
 	VMOVUPS Y1, (R13)(DX*1)
 	VMOVUPS Y2, (R13)(DX*2)
@@ -1977,14 +1979,14 @@ plain63:
 	VMOVUPS Y4, (R13)
 	JMP     next2
 
-partial62:
+partial63:
 	LEAQ         gemmMasks<>+0(SB), BX
 	SHLQ         $0x02, CX
 	SUBQ         CX, BX
 	VMOVUPS      32(BX), Y5
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain64
+	JEQ          plain65
 	VBROADCASTSS 84(AX), Y6
 	VMASKMOVPS   (R13), Y5, Y7
 	VFMADD231PS  Y7, Y6, Y0
@@ -1999,7 +2001,7 @@ partial62:
 	VFMADD231PS  Y7, Y6, Y4
 	MOVQ         16(AX), R13
 
-plain64:
+plain65:
 	VMASKMOVPS Y0, Y5, (R13)
 	VMASKMOVPS Y1, Y5, (R13)(DX*1)
 	VMASKMOVPS Y2, Y5, (R13)(DX*2)
@@ -2008,7 +2010,7 @@ plain64:
 	VMASKMOVPS Y4, Y5, (R13)
 	JMP        next2
 
-rows41:
+rows42:
 	// 6 rows of 1 vectors
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
@@ -2017,7 +2019,7 @@ rows41:
 	VXORPS     Y4, Y4, Y4
 	VXORPS     Y5, Y5, Y5
 	CMPQ       R12, $0x40
-	JLE        short65
+	JLE        short66
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -2038,11 +2040,11 @@ rows41:
 	PREFETCHT0 (BX)
 	PREFETCHT0 28(BX)
 
-short65:
+short66:
 	CMPQ 32(AX), $0x01
-	JNE  apart66
+	JNE  apart67
 
-loop68:
+loop69:
 	VMOVUPS      (DI), Y6
 	ADDQ         R8, DI
 	VBROADCASTSS (SI), Y7
@@ -2059,14 +2061,14 @@ loop68:
 	VFMADD231PS  Y6, Y8, Y5
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop68
-	JMP          summed67
+	JNE          loop69
+	JMP          summed68
 
-apart66:
+apart67:
 	LEAQ (SI)(DX*4), R9
 	ADDQ DX, R9
 
-loop70:
+loop71:
 	VMOVUPS      (DI), Y6
 	ADDQ         R8, DI
 	VBROADCASTSS (SI), Y7
@@ -2084,15 +2086,15 @@ loop70:
 	ADDQ         $0x04, SI
 	ADDQ         $0x04, R9
 	DECQ         R12
-	JNE          loop70
+	JNE          loop71
 
-summed67:
+summed68:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one72
+	JEQ          one73
 	VBROADCASTSS 80(AX), Y6
 	VMULPS       Y6, Y0, Y0
 	VMULPS       Y6, Y1, Y1
@@ -2101,13 +2103,13 @@ summed67:
 	VMULPS       Y6, Y4, Y4
 	VMULPS       Y6, Y5, Y5
 
-one72:
+one73:
 	SUBQ         $0x00, CX
 	CMPQ         CX, $0x08
-	JNE          partial73
+	JNE          partial74
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain74
+	JEQ          plain75
 	VBROADCASTSS 84(AX), Y7
 	VFMADD231PS  (R13), Y7, Y0
 	VFMADD231PS  (R13)(DX*1), Y7, Y1
@@ -2118,7 +2120,7 @@ one72:
 	VFMADD231PS  (R13)(DX*1), Y7, Y5
 	MOVQ         16(AX), R13
 
-plain74:
+plain75:
 	VMOVUPS Y0, (R13)
 	VMOVUPS Y1, (R13)(DX*1)
 	VMOVUPS Y2, (R13)(DX*2)
@@ -2128,14 +2130,14 @@ plain74:
 	VMOVUPS Y5, (R13)(DX*1)
 	JMP     next2
 
-partial73:
+partial74:
 	LEAQ         gemmMasks<>+0(SB), BX
 	SHLQ         $0x02, CX
 	SUBQ         CX, BX
 	VMOVUPS      32(BX), Y6
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain75
+	JEQ          plain76
 	VBROADCASTSS 84(AX), Y7
 	VMASKMOVPS   (R13), Y6, Y8
 	VFMADD231PS  Y8, Y7, Y0
@@ -2152,7 +2154,7 @@ partial73:
 	VFMADD231PS  Y8, Y7, Y5
 	MOVQ         16(AX), R13
 
-plain75:
+plain76:
 	VMASKMOVPS Y0, Y6, (R13)
 	VMASKMOVPS Y1, Y6, (R13)(DX*1)
 	VMASKMOVPS Y2, Y6, (R13)(DX*2)
@@ -2162,29 +2164,1281 @@ plain75:
 	VMASKMOVPS Y5, Y6, (R13)(DX*1)
 	JMP        next2
 
+rows5:
+	CMPQ BX, $0x09
+	JG   rows77
+	CMPQ BX, $0x08
+	JG   rows78
+	CMPQ BX, $0x07
+	JG   rows79
+
+	// 7 rows of 1 vectors
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	CMPQ       R12, $0x40
+	JLE        short80
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 28(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 28(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 28(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 28(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 28(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 28(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 28(BX)
+
+short80:
+	CMPQ 32(AX), $0x01
+	JNE  apart81
+
+loop83:
+	VMOVUPS      (DI), Y7
+	ADDQ         R8, DI
+	VBROADCASTSS (SI), Y8
+	VFMADD231PS  Y7, Y8, Y0
+	VBROADCASTSS 4(SI), Y9
+	VFMADD231PS  Y7, Y9, Y1
+	VBROADCASTSS 8(SI), Y8
+	VFMADD231PS  Y7, Y8, Y2
+	VBROADCASTSS 12(SI), Y9
+	VFMADD231PS  Y7, Y9, Y3
+	VBROADCASTSS 16(SI), Y8
+	VFMADD231PS  Y7, Y8, Y4
+	VBROADCASTSS 20(SI), Y9
+	VFMADD231PS  Y7, Y9, Y5
+	VBROADCASTSS 24(SI), Y8
+	VFMADD231PS  Y7, Y8, Y6
+	ADDQ         DX, SI
+	DECQ         R12
+	JNE          loop83
+	JMP          summed82
+
+apart81:
+	LEAQ (SI)(DX*4), R9
+	ADDQ DX, R9
+
+loop85:
+	VMOVUPS      (DI), Y7
+	ADDQ         R8, DI
+	VBROADCASTSS (SI), Y8
+	VFMADD231PS  Y7, Y8, Y0
+	VBROADCASTSS (SI)(DX*1), Y9
+	VFMADD231PS  Y7, Y9, Y1
+	VBROADCASTSS (SI)(DX*2), Y8
+	VFMADD231PS  Y7, Y8, Y2
+	VBROADCASTSS (SI)(R11*1), Y9
+	VFMADD231PS  Y7, Y9, Y3
+	VBROADCASTSS (SI)(DX*4), Y8
+	VFMADD231PS  Y7, Y8, Y4
+	VBROADCASTSS (R9), Y9
+	VFMADD231PS  Y7, Y9, Y5
+	VBROADCASTSS (R9)(DX*1), Y8
+	VFMADD231PS  Y7, Y8, Y6
+	ADDQ         $0x04, SI
+	ADDQ         $0x04, R9
+	DECQ         R12
+	JNE          loop85
+
+summed82:
+	MOVQ         72(AX), CX
+	MOVQ         56(AX), DX
+	SHLQ         $0x02, DX
+	LEAQ         (DX)(DX*2), R11
+	CMPL         80(AX), $0x3f800000
+	JEQ          one87
+	VBROADCASTSS 80(AX), Y7
+	VMULPS       Y7, Y0, Y0
+	VMULPS       Y7, Y1, Y1
+	VMULPS       Y7, Y2, Y2
+	VMULPS       Y7, Y3, Y3
+	VMULPS       Y7, Y4, Y4
+	VMULPS       Y7, Y5, Y5
+	VMULPS       Y7, Y6, Y6
+
+one87:
+	SUBQ         $0x00, CX
+	CMPQ         CX, $0x08
+	JNE          partial88
+	MOVL         84(AX), R12
+	ADDL         R12, R12
+	JEQ          plain89
+	VBROADCASTSS 84(AX), Y8
+	VFMADD231PS  (R13), Y8, Y0
+	VFMADD231PS  (R13)(DX*1), Y8, Y1
+	VFMADD231PS  (R13)(DX*2), Y8, Y2
+	VFMADD231PS  (R13)(R11*1), Y8, Y3
+	LEAQ         (R13)(DX*4), R13
+	VFMADD231PS  (R13), Y8, Y4
+	VFMADD231PS  (R13)(DX*1), Y8, Y5
+	VFMADD231PS  (R13)(DX*2), Y8, Y6
+	MOVQ         16(AX), R13
+
+plain89:
+	VMOVUPS Y0, (R13)
+	VMOVUPS Y1, (R13)(DX*1)
+	VMOVUPS Y2, (R13)(DX*2)
+	VMOVUPS Y3, (R13)(R11*1)
+	LEAQ    (R13)(DX*4), R13
+	VMOVUPS Y4, (R13)
+	VMOVUPS Y5, (R13)(DX*1)
+	VMOVUPS Y6, (R13)(DX*2)
+	JMP     next2
+
+partial88:
+	LEAQ         gemmMasks<>+0(SB), BX
+	SHLQ         $0x02, CX
+	SUBQ         CX, BX
+	VMOVUPS      32(BX), Y7
+	MOVL         84(AX), R12
+	ADDL         R12, R12
+	JEQ          plain90
+	VBROADCASTSS 84(AX), Y8
+	VMASKMOVPS   (R13), Y7, Y9
+	VFMADD231PS  Y9, Y8, Y0
+	VMASKMOVPS   (R13)(DX*1), Y7, Y9
+	VFMADD231PS  Y9, Y8, Y1
+	VMASKMOVPS   (R13)(DX*2), Y7, Y9
+	VFMADD231PS  Y9, Y8, Y2
+	VMASKMOVPS   (R13)(R11*1), Y7, Y9
+	VFMADD231PS  Y9, Y8, Y3
+	LEAQ         (R13)(DX*4), R13
+	VMASKMOVPS   (R13), Y7, Y9
+	VFMADD231PS  Y9, Y8, Y4
+	VMASKMOVPS   (R13)(DX*1), Y7, Y9
+	VFMADD231PS  Y9, Y8, Y5
+	VMASKMOVPS   (R13)(DX*2), Y7, Y9
+	VFMADD231PS  Y9, Y8, Y6
+	MOVQ         16(AX), R13
+
+plain90:
+	VMASKMOVPS Y0, Y7, (R13)
+	VMASKMOVPS Y1, Y7, (R13)(DX*1)
+	VMASKMOVPS Y2, Y7, (R13)(DX*2)
+	VMASKMOVPS Y3, Y7, (R13)(R11*1)
+	LEAQ       (R13)(DX*4), R13
+	VMASKMOVPS Y4, Y7, (R13)
+	VMASKMOVPS Y5, Y7, (R13)(DX*1)
+	VMASKMOVPS Y6, Y7, (R13)(DX*2)
+	JMP        next2
+
+rows79:
+	// 8 rows of 1 vectors
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	CMPQ       R12, $0x40
+	JLE        short91
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 28(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 28(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 28(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 28(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 28(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 28(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 28(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 28(BX)
+
+short91:
+	CMPQ 32(AX), $0x01
+	JNE  apart92
+
+loop94:
+	VMOVUPS      (DI), Y8
+	ADDQ         R8, DI
+	VBROADCASTSS (SI), Y9
+	VFMADD231PS  Y8, Y9, Y0
+	VBROADCASTSS 4(SI), Y10
+	VFMADD231PS  Y8, Y10, Y1
+	VBROADCASTSS 8(SI), Y9
+	VFMADD231PS  Y8, Y9, Y2
+	VBROADCASTSS 12(SI), Y10
+	VFMADD231PS  Y8, Y10, Y3
+	VBROADCASTSS 16(SI), Y9
+	VFMADD231PS  Y8, Y9, Y4
+	VBROADCASTSS 20(SI), Y10
+	VFMADD231PS  Y8, Y10, Y5
+	VBROADCASTSS 24(SI), Y9
+	VFMADD231PS  Y8, Y9, Y6
+	VBROADCASTSS 28(SI), Y10
+	VFMADD231PS  Y8, Y10, Y7
+	ADDQ         DX, SI
+	DECQ         R12
+	JNE          loop94
+	JMP          summed93
+
+apart92:
+	LEAQ (SI)(DX*4), R9
+	ADDQ DX, R9
+
+loop96:
+	VMOVUPS      (DI), Y8
+	ADDQ         R8, DI
+	VBROADCASTSS (SI), Y9
+	VFMADD231PS  Y8, Y9, Y0
+	VBROADCASTSS (SI)(DX*1), Y10
+	VFMADD231PS  Y8, Y10, Y1
+	VBROADCASTSS (SI)(DX*2), Y9
+	VFMADD231PS  Y8, Y9, Y2
+	VBROADCASTSS (SI)(R11*1), Y10
+	VFMADD231PS  Y8, Y10, Y3
+	VBROADCASTSS (SI)(DX*4), Y9
+	VFMADD231PS  Y8, Y9, Y4
+	VBROADCASTSS (R9), Y10
+	VFMADD231PS  Y8, Y10, Y5
+	VBROADCASTSS (R9)(DX*1), Y9
+	VFMADD231PS  Y8, Y9, Y6
+	VBROADCASTSS (R9)(DX*2), Y10
+	VFMADD231PS  Y8, Y10, Y7
+	ADDQ         $0x04, SI
+	ADDQ         $0x04, R9
+	DECQ         R12
+	JNE          loop96
+
+summed93:
+	MOVQ         72(AX), CX
+	MOVQ         56(AX), DX
+	SHLQ         $0x02, DX
+	LEAQ         (DX)(DX*2), R11
+	CMPL         80(AX), $0x3f800000
+	JEQ          one98
+	VBROADCASTSS 80(AX), Y8
+	VMULPS       Y8, Y0, Y0
+	VMULPS       Y8, Y1, Y1
+	VMULPS       Y8, Y2, Y2
+	VMULPS       Y8, Y3, Y3
+	VMULPS       Y8, Y4, Y4
+	VMULPS       Y8, Y5, Y5
+	VMULPS       Y8, Y6, Y6
+	VMULPS       Y8, Y7, Y7
+
+one98:
+	SUBQ         $0x00, CX
+	CMPQ         CX, $0x08
+	JNE          partial99
+	MOVL         84(AX), R12
+	ADDL         R12, R12
+	JEQ          plain100
+	VBROADCASTSS 84(AX), Y9
+	VFMADD231PS  (R13), Y9, Y0
+	VFMADD231PS  (R13)(DX*1), Y9, Y1
+	VFMADD231PS  (R13)(DX*2), Y9, Y2
+	VFMADD231PS  (R13)(R11*1), Y9, Y3
+	LEAQ         (R13)(DX*4), R13
+	VFMADD231PS  (R13), Y9, Y4
+	VFMADD231PS  (R13)(DX*1), Y9, Y5
+	VFMADD231PS  (R13)(DX*2), Y9, Y6
+	VFMADD231PS  (R13)(R11*1), Y9, Y7
+	MOVQ         16(AX), R13
+
+plain100:
+	VMOVUPS Y0, (R13)
+	VMOVUPS Y1, (R13)(DX*1)
+	VMOVUPS Y2, (R13)(DX*2)
+	VMOVUPS Y3, (R13)(R11*1)
+	LEAQ    (R13)(DX*4), R13
+	VMOVUPS Y4, (R13)
+	VMOVUPS Y5, (R13)(DX*1)
+	VMOVUPS Y6, (R13)(DX*2)
+	VMOVUPS Y7, (R13)(R11*1)
+	JMP     next2
+
+partial99:
+	LEAQ         gemmMasks<>+0(SB), BX
+	SHLQ         $0x02, CX
+	SUBQ         CX, BX
+	VMOVUPS      32(BX), Y8
+	MOVL         84(AX), R12
+	ADDL         R12, R12
+	JEQ          plain101
+	VBROADCASTSS 84(AX), Y9
+	VMASKMOVPS   (R13), Y8, Y10
+	VFMADD231PS  Y10, Y9, Y0
+	VMASKMOVPS   (R13)(DX*1), Y8, Y10
+	VFMADD231PS  Y10, Y9, Y1
+	VMASKMOVPS   (R13)(DX*2), Y8, Y10
+	VFMADD231PS  Y10, Y9, Y2
+	VMASKMOVPS   (R13)(R11*1), Y8, Y10
+	VFMADD231PS  Y10, Y9, Y3
+	LEAQ         (R13)(DX*4), R13
+	VMASKMOVPS   (R13), Y8, Y10
+	VFMADD231PS  Y10, Y9, Y4
+	VMASKMOVPS   (R13)(DX*1), Y8, Y10
+	VFMADD231PS  Y10, Y9, Y5
+	VMASKMOVPS   (R13)(DX*2), Y8, Y10
+	VFMADD231PS  Y10, Y9, Y6
+	VMASKMOVPS   (R13)(R11*1), Y8, Y10
+	VFMADD231PS  Y10, Y9, Y7
+	MOVQ         16(AX), R13
+
+plain101:
+	VMASKMOVPS Y0, Y8, (R13)
+	VMASKMOVPS Y1, Y8, (R13)(DX*1)
+	VMASKMOVPS Y2, Y8, (R13)(DX*2)
+	VMASKMOVPS Y3, Y8, (R13)(R11*1)
+	LEAQ       (R13)(DX*4), R13
+	VMASKMOVPS Y4, Y8, (R13)
+	VMASKMOVPS Y5, Y8, (R13)(DX*1)
+	VMASKMOVPS Y6, Y8, (R13)(DX*2)
+	VMASKMOVPS Y7, Y8, (R13)(R11*1)
+	JMP        next2
+
+rows78:
+	// 9 rows of 1 vectors
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	VXORPS     Y8, Y8, Y8
+	CMPQ       R12, $0x40
+	JLE        short102
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 28(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 28(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 28(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 28(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 28(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 28(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 28(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 28(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 28(BX)
+
+short102:
+	CMPQ 32(AX), $0x01
+	JNE  apart103
+
+loop105:
+	VMOVUPS      (DI), Y9
+	ADDQ         R8, DI
+	VBROADCASTSS (SI), Y10
+	VFMADD231PS  Y9, Y10, Y0
+	VBROADCASTSS 4(SI), Y11
+	VFMADD231PS  Y9, Y11, Y1
+	VBROADCASTSS 8(SI), Y10
+	VFMADD231PS  Y9, Y10, Y2
+	VBROADCASTSS 12(SI), Y11
+	VFMADD231PS  Y9, Y11, Y3
+	VBROADCASTSS 16(SI), Y10
+	VFMADD231PS  Y9, Y10, Y4
+	VBROADCASTSS 20(SI), Y11
+	VFMADD231PS  Y9, Y11, Y5
+	VBROADCASTSS 24(SI), Y10
+	VFMADD231PS  Y9, Y10, Y6
+	VBROADCASTSS 28(SI), Y11
+	VFMADD231PS  Y9, Y11, Y7
+	VBROADCASTSS 32(SI), Y10
+	VFMADD231PS  Y9, Y10, Y8
+	ADDQ         DX, SI
+	DECQ         R12
+	JNE          loop105
+	JMP          summed104
+
+apart103:
+	LEAQ (SI)(DX*4), R9
+	ADDQ DX, R9
+
+loop107:
+	VMOVUPS      (DI), Y9
+	ADDQ         R8, DI
+	VBROADCASTSS (SI), Y10
+	VFMADD231PS  Y9, Y10, Y0
+	VBROADCASTSS (SI)(DX*1), Y11
+	VFMADD231PS  Y9, Y11, Y1
+	VBROADCASTSS (SI)(DX*2), Y10
+	VFMADD231PS  Y9, Y10, Y2
+	VBROADCASTSS (SI)(R11*1), Y11
+	VFMADD231PS  Y9, Y11, Y3
+	VBROADCASTSS (SI)(DX*4), Y10
+	VFMADD231PS  Y9, Y10, Y4
+	VBROADCASTSS (R9), Y11
+	VFMADD231PS  Y9, Y11, Y5
+	VBROADCASTSS (R9)(DX*1), Y10
+	VFMADD231PS  Y9, Y10, Y6
+	VBROADCASTSS (R9)(DX*2), Y11
+	VFMADD231PS  Y9, Y11, Y7
+	VBROADCASTSS (R9)(R11*1), Y10
+	VFMADD231PS  Y9, Y10, Y8
+	ADDQ         $0x04, SI
+	ADDQ         $0x04, R9
+	DECQ         R12
+	JNE          loop107
+
+summed104:
+	MOVQ         72(AX), CX
+	MOVQ         56(AX), DX
+	SHLQ         $0x02, DX
+	LEAQ         (DX)(DX*2), R11
+	CMPL         80(AX), $0x3f800000
+	JEQ          one109
+	VBROADCASTSS 80(AX), Y9
+	VMULPS       Y9, Y0, Y0
+	VMULPS       Y9, Y1, Y1
+	VMULPS       Y9, Y2, Y2
+	VMULPS       Y9, Y3, Y3
+	VMULPS       Y9, Y4, Y4
+	VMULPS       Y9, Y5, Y5
+	VMULPS       Y9, Y6, Y6
+	VMULPS       Y9, Y7, Y7
+	VMULPS       Y9, Y8, Y8
+
+one109:
+	SUBQ         $0x00, CX
+	CMPQ         CX, $0x08
+	JNE          partial110
+	MOVL         84(AX), R12
+	ADDL         R12, R12
+	JEQ          plain111
+	VBROADCASTSS 84(AX), Y10
+	VFMADD231PS  (R13), Y10, Y0
+	VFMADD231PS  (R13)(DX*1), Y10, Y1
+	VFMADD231PS  (R13)(DX*2), Y10, Y2
+	VFMADD231PS  (R13)(R11*1), Y10, Y3
+	LEAQ         (R13)(DX*4), R13
+	VFMADD231PS  (R13), Y10, Y4
+	VFMADD231PS  (R13)(DX*1), Y10, Y5
+	VFMADD231PS  (R13)(DX*2), Y10, Y6
+	VFMADD231PS  (R13)(R11*1), Y10, Y7
+	LEAQ         (R13)(DX*4), R13
+	VFMADD231PS  (R13), Y10, Y8
+	MOVQ         16(AX), R13
+
+plain111:
+	VMOVUPS Y0, (R13)
+	VMOVUPS Y1, (R13)(DX*1)
+	VMOVUPS Y2, (R13)(DX*2)
+	VMOVUPS Y3, (R13)(R11*1)
+	LEAQ    (R13)(DX*4), R13
+	VMOVUPS Y4, (R13)
+	VMOVUPS Y5, (R13)(DX*1)
+	VMOVUPS Y6, (R13)(DX*2)
+	VMOVUPS Y7, (R13)(R11*1)
+	LEAQ    (R13)(DX*4), R13
+	VMOVUPS Y8, (R13)
+	JMP     next2
+
+partial110:
+	LEAQ         gemmMasks<>+0(SB), BX
+	SHLQ         $0x02, CX
+	SUBQ         CX, BX
+	VMOVUPS      32(BX), Y9
+	MOVL         84(AX), R12
+	ADDL         R12, R12
+	JEQ          plain112
+	VBROADCASTSS 84(AX), Y10
+	VMASKMOVPS   (R13), Y9, Y11
+	VFMADD231PS  Y11, Y10, Y0
+	VMASKMOVPS   (R13)(DX*1), Y9, Y11
+	VFMADD231PS  Y11, Y10, Y1
+	VMASKMOVPS   (R13)(DX*2), Y9, Y11
+	VFMADD231PS  Y11, Y10, Y2
+	VMASKMOVPS   (R13)(R11*1), Y9, Y11
+	VFMADD231PS  Y11, Y10, Y3
+	LEAQ         (R13)(DX*4), R13
+	VMASKMOVPS   (R13), Y9, Y11
+	VFMADD231PS  Y11, Y10, Y4
+	VMASKMOVPS   (R13)(DX*1), Y9, Y11
+	VFMADD231PS  Y11, Y10, Y5
+	VMASKMOVPS   (R13)(DX*2), Y9, Y11
+	VFMADD231PS  Y11, Y10, Y6
+	VMASKMOVPS   (R13)(R11*1), Y9, Y11
+	VFMADD231PS  Y11, Y10, Y7
+	LEAQ         (R13)(DX*4), R13
+	VMASKMOVPS   (R13), Y9, Y11
+	VFMADD231PS  Y11, Y10, Y8
+	MOVQ         16(AX), R13
+
+plain112:
+	VMASKMOVPS Y0, Y9, (R13)
+	VMASKMOVPS Y1, Y9, (R13)(DX*1)
+	VMASKMOVPS Y2, Y9, (R13)(DX*2)
+	VMASKMOVPS Y3, Y9, (R13)(R11*1)
+	LEAQ       (R13)(DX*4), R13
+	VMASKMOVPS Y4, Y9, (R13)
+	VMASKMOVPS Y5, Y9, (R13)(DX*1)
+	VMASKMOVPS Y6, Y9, (R13)(DX*2)
+	VMASKMOVPS Y7, Y9, (R13)(R11*1)
+	LEAQ       (R13)(DX*4), R13
+	VMASKMOVPS Y8, Y9, (R13)
+	JMP        next2
+
+rows77:
+	CMPQ BX, $0x0b
+	JG   rows113
+	CMPQ BX, $0x0a
+	JG   rows114
+
+	// 10 rows of 1 vectors
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	VXORPS     Y8, Y8, Y8
+	VXORPS     Y9, Y9, Y9
+	CMPQ       R12, $0x40
+	JLE        short115
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 28(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 28(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 28(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 28(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 28(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 28(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 28(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 28(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 28(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 28(BX)
+
+short115:
+	CMPQ 32(AX), $0x01
+	JNE  apart116
+
+loop118:
+	VMOVUPS      (DI), Y10
+	ADDQ         R8, DI
+	VBROADCASTSS (SI), Y11
+	VFMADD231PS  Y10, Y11, Y0
+	VBROADCASTSS 4(SI), Y12
+	VFMADD231PS  Y10, Y12, Y1
+	VBROADCASTSS 8(SI), Y11
+	VFMADD231PS  Y10, Y11, Y2
+	VBROADCASTSS 12(SI), Y12
+	VFMADD231PS  Y10, Y12, Y3
+	VBROADCASTSS 16(SI), Y11
+	VFMADD231PS  Y10, Y11, Y4
+	VBROADCASTSS 20(SI), Y12
+	VFMADD231PS  Y10, Y12, Y5
+	VBROADCASTSS 24(SI), Y11
+	VFMADD231PS  Y10, Y11, Y6
+	VBROADCASTSS 28(SI), Y12
+	VFMADD231PS  Y10, Y12, Y7
+	VBROADCASTSS 32(SI), Y11
+	VFMADD231PS  Y10, Y11, Y8
+	VBROADCASTSS 36(SI), Y12
+	VFMADD231PS  Y10, Y12, Y9
+	ADDQ         DX, SI
+	DECQ         R12
+	JNE          loop118
+	JMP          summed117
+
+apart116:
+	LEAQ (SI)(DX*4), R9
+	ADDQ DX, R9
+
+loop120:
+	VMOVUPS      (DI), Y10
+	ADDQ         R8, DI
+	VBROADCASTSS (SI), Y11
+	VFMADD231PS  Y10, Y11, Y0
+	VBROADCASTSS (SI)(DX*1), Y12
+	VFMADD231PS  Y10, Y12, Y1
+	VBROADCASTSS (SI)(DX*2), Y11
+	VFMADD231PS  Y10, Y11, Y2
+	VBROADCASTSS (SI)(R11*1), Y12
+	VFMADD231PS  Y10, Y12, Y3
+	VBROADCASTSS (SI)(DX*4), Y11
+	VFMADD231PS  Y10, Y11, Y4
+	VBROADCASTSS (R9), Y12
+	VFMADD231PS  Y10, Y12, Y5
+	VBROADCASTSS (R9)(DX*1), Y11
+	VFMADD231PS  Y10, Y11, Y6
+	VBROADCASTSS (R9)(DX*2), Y12
+	VFMADD231PS  Y10, Y12, Y7
+	VBROADCASTSS (R9)(R11*1), Y11
+	VFMADD231PS  Y10, Y11, Y8
+	VBROADCASTSS (R9)(DX*4), Y12
+	VFMADD231PS  Y10, Y12, Y9
+	ADDQ         $0x04, SI
+	ADDQ         $0x04, R9
+	DECQ         R12
+	JNE          loop120
+
+summed117:
+	MOVQ         72(AX), CX
+	MOVQ         56(AX), DX
+	SHLQ         $0x02, DX
+	LEAQ         (DX)(DX*2), R11
+	CMPL         80(AX), $0x3f800000
+	JEQ          one122
+	VBROADCASTSS 80(AX), Y10
+	VMULPS       Y10, Y0, Y0
+	VMULPS       Y10, Y1, Y1
+	VMULPS       Y10, Y2, Y2
+	VMULPS       Y10, Y3, Y3
+	VMULPS       Y10, Y4, Y4
+	VMULPS       Y10, Y5, Y5
+	VMULPS       Y10, Y6, Y6
+	VMULPS       Y10, Y7, Y7
+	VMULPS       Y10, Y8, Y8
+	VMULPS       Y10, Y9, Y9
+
+one122:
+	SUBQ         $0x00, CX
+	CMPQ         CX, $0x08
+	JNE          partial123
+	MOVL         84(AX), R12
+	ADDL         R12, R12
+	JEQ          plain124
+	VBROADCASTSS 84(AX), Y11
+	VFMADD231PS  (R13), Y11, Y0
+	VFMADD231PS  (R13)(DX*1), Y11, Y1
+	VFMADD231PS  (R13)(DX*2), Y11, Y2
+	VFMADD231PS  (R13)(R11*1), Y11, Y3
+	LEAQ         (R13)(DX*4), R13
+	VFMADD231PS  (R13), Y11, Y4
+	VFMADD231PS  (R13)(DX*1), Y11, Y5
+	VFMADD231PS  (R13)(DX*2), Y11, Y6
+	VFMADD231PS  (R13)(R11*1), Y11, Y7
+	LEAQ         (R13)(DX*4), R13
+	VFMADD231PS  (R13), Y11, Y8
+	VFMADD231PS  (R13)(DX*1), Y11, Y9
+	MOVQ         16(AX), R13
+
+plain124:
+	VMOVUPS Y0, (R13)
+	VMOVUPS Y1, (R13)(DX*1)
+	VMOVUPS Y2, (R13)(DX*2)
+	VMOVUPS Y3, (R13)(R11*1)
+	LEAQ    (R13)(DX*4), R13
+	VMOVUPS Y4, (R13)
+	VMOVUPS Y5, (R13)(DX*1)
+	VMOVUPS Y6, (R13)(DX*2)
+	VMOVUPS Y7, (R13)(R11*1)
+	LEAQ    (R13)(DX*4), R13
+	VMOVUPS Y8, (R13)
+	VMOVUPS Y9, (R13)(DX*1)
+	JMP     next2
+
+partial123:
+	LEAQ         gemmMasks<>+0(SB), BX
+	SHLQ         $0x02, CX
+	SUBQ         CX, BX
+	VMOVUPS      32(BX), Y10
+	MOVL         84(AX), R12
+	ADDL         R12, R12
+	JEQ          plain125
+	VBROADCASTSS 84(AX), Y11
+	VMASKMOVPS   (R13), Y10, Y12
+	VFMADD231PS  Y12, Y11, Y0
+	VMASKMOVPS   (R13)(DX*1), Y10, Y12
+	VFMADD231PS  Y12, Y11, Y1
+	VMASKMOVPS   (R13)(DX*2), Y10, Y12
+	VFMADD231PS  Y12, Y11, Y2
+	VMASKMOVPS   (R13)(R11*1), Y10, Y12
+	VFMADD231PS  Y12, Y11, Y3
+	LEAQ         (R13)(DX*4), R13
+	VMASKMOVPS   (R13), Y10, Y12
+	VFMADD231PS  Y12, Y11, Y4
+	VMASKMOVPS   (R13)(DX*1), Y10, Y12
+	VFMADD231PS  Y12, Y11, Y5
+	VMASKMOVPS   (R13)(DX*2), Y10, Y12
+	VFMADD231PS  Y12, Y11, Y6
+	VMASKMOVPS   (R13)(R11*1), Y10, Y12
+	VFMADD231PS  Y12, Y11, Y7
+	LEAQ         (R13)(DX*4), R13
+	VMASKMOVPS   (R13), Y10, Y12
+	VFMADD231PS  Y12, Y11, Y8
+	VMASKMOVPS   (R13)(DX*1), Y10, Y12
+	VFMADD231PS  Y12, Y11, Y9
+	MOVQ         16(AX), R13
+
+plain125:
+	VMASKMOVPS Y0, Y10, (R13)
+	VMASKMOVPS Y1, Y10, (R13)(DX*1)
+	VMASKMOVPS Y2, Y10, (R13)(DX*2)
+	VMASKMOVPS Y3, Y10, (R13)(R11*1)
+	LEAQ       (R13)(DX*4), R13
+	VMASKMOVPS Y4, Y10, (R13)
+	VMASKMOVPS Y5, Y10, (R13)(DX*1)
+	VMASKMOVPS Y6, Y10, (R13)(DX*2)
+	VMASKMOVPS Y7, Y10, (R13)(R11*1)
+	LEAQ       (R13)(DX*4), R13
+	VMASKMOVPS Y8, Y10, (R13)
+	VMASKMOVPS Y9, Y10, (R13)(DX*1)
+	JMP        next2
+
+rows114:
+	// 11 rows of 1 vectors
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	VXORPS     Y8, Y8, Y8
+	VXORPS     Y9, Y9, Y9
+	VXORPS     Y10, Y10, Y10
+	CMPQ       R12, $0x40
+	JLE        short126
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 28(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 28(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 28(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 28(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 28(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 28(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 28(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 28(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 28(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 28(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 28(BX)
+
+short126:
+	CMPQ 32(AX), $0x01
+	JNE  apart127
+
+loop129:
+	VMOVUPS      (DI), Y11
+	ADDQ         R8, DI
+	VBROADCASTSS (SI), Y12
+	VFMADD231PS  Y11, Y12, Y0
+	VBROADCASTSS 4(SI), Y13
+	VFMADD231PS  Y11, Y13, Y1
+	VBROADCASTSS 8(SI), Y12
+	VFMADD231PS  Y11, Y12, Y2
+	VBROADCASTSS 12(SI), Y13
+	VFMADD231PS  Y11, Y13, Y3
+	VBROADCASTSS 16(SI), Y12
+	VFMADD231PS  Y11, Y12, Y4
+	VBROADCASTSS 20(SI), Y13
+	VFMADD231PS  Y11, Y13, Y5
+	VBROADCASTSS 24(SI), Y12
+	VFMADD231PS  Y11, Y12, Y6
+	VBROADCASTSS 28(SI), Y13
+	VFMADD231PS  Y11, Y13, Y7
+	VBROADCASTSS 32(SI), Y12
+	VFMADD231PS  Y11, Y12, Y8
+	VBROADCASTSS 36(SI), Y13
+	VFMADD231PS  Y11, Y13, Y9
+	VBROADCASTSS 40(SI), Y12
+	VFMADD231PS  Y11, Y12, Y10
+	ADDQ         DX, SI
+	DECQ         R12
+	JNE          loop129
+	JMP          summed128
+
+apart127:
+	LEAQ (SI)(DX*4), R9
+	ADDQ DX, R9
+	LEAQ (R9)(DX*4), R10
+	ADDQ DX, R10
+
+loop131:
+	VMOVUPS      (DI), Y11
+	ADDQ         R8, DI
+	VBROADCASTSS (SI), Y12
+	VFMADD231PS  Y11, Y12, Y0
+	VBROADCASTSS (SI)(DX*1), Y13
+	VFMADD231PS  Y11, Y13, Y1
+	VBROADCASTSS (SI)(DX*2), Y12
+	VFMADD231PS  Y11, Y12, Y2
+	VBROADCASTSS (SI)(R11*1), Y13
+	VFMADD231PS  Y11, Y13, Y3
+	VBROADCASTSS (SI)(DX*4), Y12
+	VFMADD231PS  Y11, Y12, Y4
+	VBROADCASTSS (R9), Y13
+	VFMADD231PS  Y11, Y13, Y5
+	VBROADCASTSS (R9)(DX*1), Y12
+	VFMADD231PS  Y11, Y12, Y6
+	VBROADCASTSS (R9)(DX*2), Y13
+	VFMADD231PS  Y11, Y13, Y7
+	VBROADCASTSS (R9)(R11*1), Y12
+	VFMADD231PS  Y11, Y12, Y8
+	VBROADCASTSS (R9)(DX*4), Y13
+	VFMADD231PS  Y11, Y13, Y9
+	VBROADCASTSS (R10), Y12
+	VFMADD231PS  Y11, Y12, Y10
+	ADDQ         $0x04, SI
+	ADDQ         $0x04, R9
+	ADDQ         $0x04, R10
+	DECQ         R12
+	JNE          loop131
+
+summed128:
+	MOVQ         72(AX), CX
+	MOVQ         56(AX), DX
+	SHLQ         $0x02, DX
+	LEAQ         (DX)(DX*2), R11
+	CMPL         80(AX), $0x3f800000
+	JEQ          one133
+	VBROADCASTSS 80(AX), Y11
+	VMULPS       Y11, Y0, Y0
+	VMULPS       Y11, Y1, Y1
+	VMULPS       Y11, Y2, Y2
+	VMULPS       Y11, Y3, Y3
+	VMULPS       Y11, Y4, Y4
+	VMULPS       Y11, Y5, Y5
+	VMULPS       Y11, Y6, Y6
+	VMULPS       Y11, Y7, Y7
+	VMULPS       Y11, Y8, Y8
+	VMULPS       Y11, Y9, Y9
+	VMULPS       Y11, Y10, Y10
+
+one133:
+	SUBQ         $0x00, CX
+	CMPQ         CX, $0x08
+	JNE          partial134
+	MOVL         84(AX), R12
+	ADDL         R12, R12
+	JEQ          plain135
+	VBROADCASTSS 84(AX), Y12
+	VFMADD231PS  (R13), Y12, Y0
+	VFMADD231PS  (R13)(DX*1), Y12, Y1
+	VFMADD231PS  (R13)(DX*2), Y12, Y2
+	VFMADD231PS  (R13)(R11*1), Y12, Y3
+	LEAQ         (R13)(DX*4), R13
+	VFMADD231PS  (R13), Y12, Y4
+	VFMADD231PS  (R13)(DX*1), Y12, Y5
+	VFMADD231PS  (R13)(DX*2), Y12, Y6
+	VFMADD231PS  (R13)(R11*1), Y12, Y7
+	LEAQ         (R13)(DX*4), R13
+	VFMADD231PS  (R13), Y12, Y8
+	VFMADD231PS  (R13)(DX*1), Y12, Y9
+	VFMADD231PS  (R13)(DX*2), Y12, Y10
+	MOVQ         16(AX), R13
+
+plain135:
+	VMOVUPS Y0, (R13)
+	VMOVUPS Y1, (R13)(DX*1)
+	VMOVUPS Y2, (R13)(DX*2)
+	VMOVUPS Y3, (R13)(R11*1)
+	LEAQ    (R13)(DX*4), R13
+	VMOVUPS Y4, (R13)
+	VMOVUPS Y5, (R13)(DX*1)
+	VMOVUPS Y6, (R13)(DX*2)
+	VMOVUPS Y7, (R13)(R11*1)
+	LEAQ    (R13)(DX*4), R13
+	VMOVUPS Y8, (R13)
+	VMOVUPS Y9, (R13)(DX*1)
+	VMOVUPS Y10, (R13)(DX*2)
+	JMP     next2
+
+partial134:
+	LEAQ         gemmMasks<>+0(SB), BX
+	SHLQ         $0x02, CX
+	SUBQ         CX, BX
+	VMOVUPS      32(BX), Y11
+	MOVL         84(AX), R12
+	ADDL         R12, R12
+	JEQ          plain136
+	VBROADCASTSS 84(AX), Y12
+	VMASKMOVPS   (R13), Y11, Y13
+	VFMADD231PS  Y13, Y12, Y0
+	VMASKMOVPS   (R13)(DX*1), Y11, Y13
+	VFMADD231PS  Y13, Y12, Y1
+	VMASKMOVPS   (R13)(DX*2), Y11, Y13
+	VFMADD231PS  Y13, Y12, Y2
+	VMASKMOVPS   (R13)(R11*1), Y11, Y13
+	VFMADD231PS  Y13, Y12, Y3
+	LEAQ         (R13)(DX*4), R13
+	VMASKMOVPS   (R13), Y11, Y13
+	VFMADD231PS  Y13, Y12, Y4
+	VMASKMOVPS   (R13)(DX*1), Y11, Y13
+	VFMADD231PS  Y13, Y12, Y5
+	VMASKMOVPS   (R13)(DX*2), Y11, Y13
+	VFMADD231PS  Y13, Y12, Y6
+	VMASKMOVPS   (R13)(R11*1), Y11, Y13
+	VFMADD231PS  Y13, Y12, Y7
+	LEAQ         (R13)(DX*4), R13
+	VMASKMOVPS   (R13), Y11, Y13
+	VFMADD231PS  Y13, Y12, Y8
+	VMASKMOVPS   (R13)(DX*1), Y11, Y13
+	VFMADD231PS  Y13, Y12, Y9
+	VMASKMOVPS   (R13)(DX*2), Y11, Y13
+	VFMADD231PS  Y13, Y12, Y10
+	MOVQ         16(AX), R13
+
+plain136:
+	VMASKMOVPS Y0, Y11, (R13)
+	VMASKMOVPS Y1, Y11, (R13)(DX*1)
+	VMASKMOVPS Y2, Y11, (R13)(DX*2)
+	VMASKMOVPS Y3, Y11, (R13)(R11*1)
+	LEAQ       (R13)(DX*4), R13
+	VMASKMOVPS Y4, Y11, (R13)
+	VMASKMOVPS Y5, Y11, (R13)(DX*1)
+	VMASKMOVPS Y6, Y11, (R13)(DX*2)
+	VMASKMOVPS Y7, Y11, (R13)(R11*1)
+	LEAQ       (R13)(DX*4), R13
+	VMASKMOVPS Y8, Y11, (R13)
+	VMASKMOVPS Y9, Y11, (R13)(DX*1)
+	VMASKMOVPS Y10, Y11, (R13)(DX*2)
+	JMP        next2
+
+rows113:
+	// 12 rows of 1 vectors
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	VXORPS     Y8, Y8, Y8
+	VXORPS     Y9, Y9, Y9
+	VXORPS     Y10, Y10, Y10
+	VXORPS     Y11, Y11, Y11
+	CMPQ       R12, $0x40
+	JLE        short137
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 28(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 28(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 28(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 28(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 28(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 28(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 28(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 28(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 28(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 28(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 28(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 28(BX)
+
+short137:
+	CMPQ 32(AX), $0x01
+	JNE  apart138
+
+loop140:
+	VMOVUPS      (DI), Y12
+	ADDQ         R8, DI
+	VBROADCASTSS (SI), Y13
+	VFMADD231PS  Y12, Y13, Y0
+	VBROADCASTSS 4(SI), Y14
+	VFMADD231PS  Y12, Y14, Y1
+	VBROADCASTSS 8(SI), Y13
+	VFMADD231PS  Y12, Y13, Y2
+	VBROADCASTSS 12(SI), Y14
+	VFMADD231PS  Y12, Y14, Y3
+	VBROADCASTSS 16(SI), Y13
+	VFMADD231PS  Y12, Y13, Y4
+	VBROADCASTSS 20(SI), Y14
+	VFMADD231PS  Y12, Y14, Y5
+	VBROADCASTSS 24(SI), Y13
+	VFMADD231PS  Y12, Y13, Y6
+	VBROADCASTSS 28(SI), Y14
+	VFMADD231PS  Y12, Y14, Y7
+	VBROADCASTSS 32(SI), Y13
+	VFMADD231PS  Y12, Y13, Y8
+	VBROADCASTSS 36(SI), Y14
+	VFMADD231PS  Y12, Y14, Y9
+	VBROADCASTSS 40(SI), Y13
+	VFMADD231PS  Y12, Y13, Y10
+	VBROADCASTSS 44(SI), Y14
+	VFMADD231PS  Y12, Y14, Y11
+	ADDQ         DX, SI
+	DECQ         R12
+	JNE          loop140
+	JMP          summed139
+
+apart138:
+	LEAQ (SI)(DX*4), R9
+	ADDQ DX, R9
+	LEAQ (R9)(DX*4), R10
+	ADDQ DX, R10
+
+loop142:
+	VMOVUPS      (DI), Y12
+	ADDQ         R8, DI
+	VBROADCASTSS (SI), Y13
+	VFMADD231PS  Y12, Y13, Y0
+	VBROADCASTSS (SI)(DX*1), Y14
+	VFMADD231PS  Y12, Y14, Y1
+	VBROADCASTSS (SI)(DX*2), Y13
+	VFMADD231PS  Y12, Y13, Y2
+	VBROADCASTSS (SI)(R11*1), Y14
+	VFMADD231PS  Y12, Y14, Y3
+	VBROADCASTSS (SI)(DX*4), Y13
+	VFMADD231PS  Y12, Y13, Y4
+	VBROADCASTSS (R9), Y14
+	VFMADD231PS  Y12, Y14, Y5
+	VBROADCASTSS (R9)(DX*1), Y13
+	VFMADD231PS  Y12, Y13, Y6
+	VBROADCASTSS (R9)(DX*2), Y14
+	VFMADD231PS  Y12, Y14, Y7
+	VBROADCASTSS (R9)(R11*1), Y13
+	VFMADD231PS  Y12, Y13, Y8
+	VBROADCASTSS (R9)(DX*4), Y14
+	VFMADD231PS  Y12, Y14, Y9
+	VBROADCASTSS (R10), Y13
+	VFMADD231PS  Y12, Y13, Y10
+	VBROADCASTSS (R10)(DX*1), Y14
+	VFMADD231PS  Y12, Y14, Y11
+	ADDQ         $0x04, SI
+	ADDQ         $0x04, R9
+	ADDQ         $0x04, R10
+	DECQ         R12
+	JNE          loop142
+
+summed139:
+	MOVQ         72(AX), CX
+	MOVQ         56(AX), DX
+	SHLQ         $0x02, DX
+	LEAQ         (DX)(DX*2), R11
+	CMPL         80(AX), $0x3f800000
+	JEQ          one144
+	VBROADCASTSS 80(AX), Y12
+	VMULPS       Y12, Y0, Y0
+	VMULPS       Y12, Y1, Y1
+	VMULPS       Y12, Y2, Y2
+	VMULPS       Y12, Y3, Y3
+	VMULPS       Y12, Y4, Y4
+	VMULPS       Y12, Y5, Y5
+	VMULPS       Y12, Y6, Y6
+	VMULPS       Y12, Y7, Y7
+	VMULPS       Y12, Y8, Y8
+	VMULPS       Y12, Y9, Y9
+	VMULPS       Y12, Y10, Y10
+	VMULPS       Y12, Y11, Y11
+
+one144:
+	SUBQ         $0x00, CX
+	CMPQ         CX, $0x08
+	JNE          partial145
+	MOVL         84(AX), R12
+	ADDL         R12, R12
+	JEQ          plain146
+	VBROADCASTSS 84(AX), Y13
+	VFMADD231PS  (R13), Y13, Y0
+	VFMADD231PS  (R13)(DX*1), Y13, Y1
+	VFMADD231PS  (R13)(DX*2), Y13, Y2
+	VFMADD231PS  (R13)(R11*1), Y13, Y3
+	LEAQ         (R13)(DX*4), R13
+	VFMADD231PS  (R13), Y13, Y4
+	VFMADD231PS  (R13)(DX*1), Y13, Y5
+	VFMADD231PS  (R13)(DX*2), Y13, Y6
+	VFMADD231PS  (R13)(R11*1), Y13, Y7
+	LEAQ         (R13)(DX*4), R13
+	VFMADD231PS  (R13), Y13, Y8
+	VFMADD231PS  (R13)(DX*1), Y13, Y9
+	VFMADD231PS  (R13)(DX*2), Y13, Y10
+	VFMADD231PS  (R13)(R11*1), Y13, Y11
+	MOVQ         16(AX), R13
+
+plain146:
+	VMOVUPS Y0, (R13)
+	VMOVUPS Y1, (R13)(DX*1)
+	VMOVUPS Y2, (R13)(DX*2)
+	VMOVUPS Y3, (R13)(R11*1)
+	LEAQ    (R13)(DX*4), R13
+	VMOVUPS Y4, (R13)
+	VMOVUPS Y5, (R13)(DX*1)
+	VMOVUPS Y6, (R13)(DX*2)
+	VMOVUPS Y7, (R13)(R11*1)
+	LEAQ    (R13)(DX*4), R13
+	VMOVUPS Y8, (R13)
+	VMOVUPS Y9, (R13)(DX*1)
+	VMOVUPS Y10, (R13)(DX*2)
+	VMOVUPS Y11, (R13)(R11*1)
+	JMP     next2
+
+partial145:
+	LEAQ         gemmMasks<>+0(SB), BX
+	SHLQ         $0x02, CX
+	SUBQ         CX, BX
+	VMOVUPS      32(BX), Y12
+	MOVL         84(AX), R12
+	ADDL         R12, R12
+	JEQ          plain147
+	VBROADCASTSS 84(AX), Y13
+	VMASKMOVPS   (R13), Y12, Y14
+	VFMADD231PS  Y14, Y13, Y0
+	VMASKMOVPS   (R13)(DX*1), Y12, Y14
+	VFMADD231PS  Y14, Y13, Y1
+	VMASKMOVPS   (R13)(DX*2), Y12, Y14
+	VFMADD231PS  Y14, Y13, Y2
+	VMASKMOVPS   (R13)(R11*1), Y12, Y14
+	VFMADD231PS  Y14, Y13, Y3
+	LEAQ         (R13)(DX*4), R13
+	VMASKMOVPS   (R13), Y12, Y14
+	VFMADD231PS  Y14, Y13, Y4
+	VMASKMOVPS   (R13)(DX*1), Y12, Y14
+	VFMADD231PS  Y14, Y13, Y5
+	VMASKMOVPS   (R13)(DX*2), Y12, Y14
+	VFMADD231PS  Y14, Y13, Y6
+	VMASKMOVPS   (R13)(R11*1), Y12, Y14
+	VFMADD231PS  Y14, Y13, Y7
+	LEAQ         (R13)(DX*4), R13
+	VMASKMOVPS   (R13), Y12, Y14
+	VFMADD231PS  Y14, Y13, Y8
+	VMASKMOVPS   (R13)(DX*1), Y12, Y14
+	VFMADD231PS  Y14, Y13, Y9
+	VMASKMOVPS   (R13)(DX*2), Y12, Y14
+	VFMADD231PS  Y14, Y13, Y10
+	VMASKMOVPS   (R13)(R11*1), Y12, Y14
+	VFMADD231PS  Y14, Y13, Y11
+	MOVQ         16(AX), R13
+
+plain147:
+	VMASKMOVPS Y0, Y12, (R13)
+	VMASKMOVPS Y1, Y12, (R13)(DX*1)
+	VMASKMOVPS Y2, Y12, (R13)(DX*2)
+	VMASKMOVPS Y3, Y12, (R13)(R11*1)
+	LEAQ       (R13)(DX*4), R13
+	VMASKMOVPS Y4, Y12, (R13)
+	VMASKMOVPS Y5, Y12, (R13)(DX*1)
+	VMASKMOVPS Y6, Y12, (R13)(DX*2)
+	VMASKMOVPS Y7, Y12, (R13)(R11*1)
+	LEAQ       (R13)(DX*4), R13
+	VMASKMOVPS Y8, Y12, (R13)
+	VMASKMOVPS Y9, Y12, (R13)(DX*1)
+	VMASKMOVPS Y10, Y12, (R13)(DX*2)
+	VMASKMOVPS Y11, Y12, (R13)(R11*1)
+	JMP        next2
+
 wider4:
 	CMPQ BX, $0x03
-	JG   rows76
+	JG   rows148
 	CMPQ BX, $0x02
-	JG   rows77
+	JG   rows149
 	CMPQ BX, $0x01
-	JG   rows78
+	JG   rows150
 
 	// 1 rows of 2 vectors
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
 	CMPQ       R12, $0x40
-	JLE        short79
+	JLE        short151
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
 	PREFETCHT0 60(BX)
 
-short79:
+short151:
 	CMPQ 32(AX), $0x01
-	JNE  apart80
+	JNE  apart152
 
-loop82:
+loop154:
 	VMOVUPS      (DI), Y2
 	VMOVUPS      32(DI), Y3
 	ADDQ         R8, DI
@@ -2193,11 +3447,11 @@ loop82:
 	VFMADD231PS  Y3, Y4, Y1
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop82
-	JMP          summed81
+	JNE          loop154
+	JMP          summed153
 
-apart80:
-loop84:
+apart152:
+loop156:
 	VMOVUPS      (DI), Y2
 	VMOVUPS      32(DI), Y3
 	ADDQ         R8, DI
@@ -2206,63 +3460,63 @@ loop84:
 	VFMADD231PS  Y3, Y4, Y1
 	ADDQ         $0x04, SI
 	DECQ         R12
-	JNE          loop84
+	JNE          loop156
 
-summed81:
+summed153:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one86
+	JEQ          one158
 	VBROADCASTSS 80(AX), Y2
 	VMULPS       Y2, Y0, Y0
 	VMULPS       Y2, Y1, Y1
 
-one86:
+one158:
 	SUBQ         $0x08, CX
 	CMPQ         CX, $0x08
-	JNE          partial87
+	JNE          partial159
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain88
+	JEQ          plain160
 	VBROADCASTSS 84(AX), Y3
 	VFMADD231PS  (R13), Y3, Y0
 	VFMADD231PS  32(R13), Y3, Y1
 	MOVQ         16(AX), R13
 
-plain88:
+plain160:
 	VMOVUPS Y0, (R13)
 	VMOVUPS Y1, 32(R13)
 	JMP     next2
 
-partial87:
+partial159:
 	LEAQ         gemmMasks<>+0(SB), BX
 	SHLQ         $0x02, CX
 	SUBQ         CX, BX
 	VMOVUPS      32(BX), Y2
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain89
+	JEQ          plain161
 	VBROADCASTSS 84(AX), Y3
 	VFMADD231PS  (R13), Y3, Y0
 	VMASKMOVPS   32(R13), Y2, Y4
 	VFMADD231PS  Y4, Y3, Y1
 	MOVQ         16(AX), R13
 
-plain89:
+plain161:
 	VMOVUPS    Y0, (R13)
 	VMASKMOVPS Y1, Y2, 32(R13)
 	JMP        next2
 
-rows78:
+rows150:
 	// 2 rows of 2 vectors
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
 	VXORPS     Y2, Y2, Y2
 	VXORPS     Y3, Y3, Y3
 	CMPQ       R12, $0x40
-	JLE        short90
+	JLE        short162
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -2271,11 +3525,11 @@ rows78:
 	PREFETCHT0 (BX)
 	PREFETCHT0 60(BX)
 
-short90:
+short162:
 	CMPQ 32(AX), $0x01
-	JNE  apart91
+	JNE  apart163
 
-loop93:
+loop165:
 	VMOVUPS      (DI), Y4
 	VMOVUPS      32(DI), Y5
 	ADDQ         R8, DI
@@ -2287,11 +3541,11 @@ loop93:
 	VFMADD231PS  Y5, Y7, Y3
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop93
-	JMP          summed92
+	JNE          loop165
+	JMP          summed164
 
-apart91:
-loop95:
+apart163:
+loop167:
 	VMOVUPS      (DI), Y4
 	VMOVUPS      32(DI), Y5
 	ADDQ         R8, DI
@@ -2303,28 +3557,28 @@ loop95:
 	VFMADD231PS  Y5, Y7, Y3
 	ADDQ         $0x04, SI
 	DECQ         R12
-	JNE          loop95
+	JNE          loop167
 
-summed92:
+summed164:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one97
+	JEQ          one169
 	VBROADCASTSS 80(AX), Y4
 	VMULPS       Y4, Y0, Y0
 	VMULPS       Y4, Y1, Y1
 	VMULPS       Y4, Y2, Y2
 	VMULPS       Y4, Y3, Y3
 
-one97:
+one169:
 	SUBQ         $0x08, CX
 	CMPQ         CX, $0x08
-	JNE          partial98
+	JNE          partial170
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain99
+	JEQ          plain171
 	VBROADCASTSS 84(AX), Y5
 	VFMADD231PS  (R13), Y5, Y0
 	VFMADD231PS  32(R13), Y5, Y1
@@ -2332,21 +3586,21 @@ one97:
 	VFMADD231PS  32(R13)(DX*1), Y5, Y3
 	MOVQ         16(AX), R13
 
-plain99:
+plain171:
 	VMOVUPS Y0, (R13)
 	VMOVUPS Y1, 32(R13)
 	VMOVUPS Y2, (R13)(DX*1)
 	VMOVUPS Y3, 32(R13)(DX*1)
 	JMP     next2
 
-partial98:
+partial170:
 	LEAQ         gemmMasks<>+0(SB), BX
 	SHLQ         $0x02, CX
 	SUBQ         CX, BX
 	VMOVUPS      32(BX), Y4
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain100
+	JEQ          plain172
 	VBROADCASTSS 84(AX), Y5
 	VFMADD231PS  (R13), Y5, Y0
 	VMASKMOVPS   32(R13), Y4, Y6
@@ -2356,14 +3610,14 @@ partial98:
 	VFMADD231PS  Y6, Y5, Y3
 	MOVQ         16(AX), R13
 
-plain100:
+plain172:
 	VMOVUPS    Y0, (R13)
 	VMASKMOVPS Y1, Y4, 32(R13)
 	VMOVUPS    Y2, (R13)(DX*1)
 	VMASKMOVPS Y3, Y4, 32(R13)(DX*1)
 	JMP        next2
 
-rows77:
+rows149:
 	// 3 rows of 2 vectors
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
@@ -2372,7 +3626,7 @@ rows77:
 	VXORPS     Y4, Y4, Y4
 	VXORPS     Y5, Y5, Y5
 	CMPQ       R12, $0x40
-	JLE        short101
+	JLE        short173
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -2384,11 +3638,11 @@ rows77:
 	PREFETCHT0 (BX)
 	PREFETCHT0 60(BX)
 
-short101:
+short173:
 	CMPQ 32(AX), $0x01
-	JNE  apart102
+	JNE  apart174
 
-loop104:
+loop176:
 	VMOVUPS      (DI), Y6
 	VMOVUPS      32(DI), Y7
 	ADDQ         R8, DI
@@ -2403,11 +3657,11 @@ loop104:
 	VFMADD231PS  Y7, Y8, Y5
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop104
-	JMP          summed103
+	JNE          loop176
+	JMP          summed175
 
-apart102:
-loop106:
+apart174:
+loop178:
 	VMOVUPS      (DI), Y6
 	VMOVUPS      32(DI), Y7
 	ADDQ         R8, DI
@@ -2422,15 +3676,15 @@ loop106:
 	VFMADD231PS  Y7, Y8, Y5
 	ADDQ         $0x04, SI
 	DECQ         R12
-	JNE          loop106
+	JNE          loop178
 
-summed103:
+summed175:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one108
+	JEQ          one180
 	VBROADCASTSS 80(AX), Y6
 	VMULPS       Y6, Y0, Y0
 	VMULPS       Y6, Y1, Y1
@@ -2439,13 +3693,13 @@ summed103:
 	VMULPS       Y6, Y4, Y4
 	VMULPS       Y6, Y5, Y5
 
-one108:
+one180:
 	SUBQ         $0x08, CX
 	CMPQ         CX, $0x08
-	JNE          partial109
+	JNE          partial181
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain110
+	JEQ          plain182
 	VBROADCASTSS 84(AX), Y7
 	VFMADD231PS  (R13), Y7, Y0
 	VFMADD231PS  32(R13), Y7, Y1
@@ -2455,7 +3709,7 @@ one108:
 	VFMADD231PS  32(R13)(DX*2), Y7, Y5
 	MOVQ         16(AX), R13
 
-plain110:
+plain182:
 	VMOVUPS Y0, (R13)
 	VMOVUPS Y1, 32(R13)
 	VMOVUPS Y2, (R13)(DX*1)
@@ -2464,14 +3718,14 @@ plain110:
 	VMOVUPS Y5, 32(R13)(DX*2)
 	JMP     next2
 
-partial109:
+partial181:
 	LEAQ         gemmMasks<>+0(SB), BX
 	SHLQ         $0x02, CX
 	SUBQ         CX, BX
 	VMOVUPS      32(BX), Y6
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain111
+	JEQ          plain183
 	VBROADCASTSS 84(AX), Y7
 	VFMADD231PS  (R13), Y7, Y0
 	VMASKMOVPS   32(R13), Y6, Y8
@@ -2484,7 +3738,7 @@ partial109:
 	VFMADD231PS  Y8, Y7, Y5
 	MOVQ         16(AX), R13
 
-plain111:
+plain183:
 	VMOVUPS    Y0, (R13)
 	VMASKMOVPS Y1, Y6, 32(R13)
 	VMOVUPS    Y2, (R13)(DX*1)
@@ -2493,11 +3747,11 @@ plain111:
 	VMASKMOVPS Y5, Y6, 32(R13)(DX*2)
 	JMP        next2
 
-rows76:
+rows148:
 	CMPQ BX, $0x05
-	JG   rows112
+	JG   rows184
 	CMPQ BX, $0x04
-	JG   rows113
+	JG   rows185
 
 	// 4 rows of 2 vectors
 	VXORPS     Y0, Y0, Y0
@@ -2509,7 +3763,7 @@ rows76:
 	VXORPS     Y6, Y6, Y6
 	VXORPS     Y7, Y7, Y7
 	CMPQ       R12, $0x40
-	JLE        short114
+	JLE        short186
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -2524,11 +3778,11 @@ rows76:
 	PREFETCHT0 (BX)
 	PREFETCHT0 60(BX)
 
-short114:
+short186:
 	CMPQ 32(AX), $0x01
-	JNE  apart115
+	JNE  apart187
 
-loop117:
+loop189:
 	VMOVUPS      (DI), Y8
 	VMOVUPS      32(DI), Y9
 	ADDQ         R8, DI
@@ -2546,11 +3800,11 @@ loop117:
 	VFMADD231PS  Y9, Y11, Y7
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop117
-	JMP          summed116
+	JNE          loop189
+	JMP          summed188
 
-apart115:
-loop119:
+apart187:
+loop191:
 	VMOVUPS      (DI), Y8
 	VMOVUPS      32(DI), Y9
 	ADDQ         R8, DI
@@ -2568,15 +3822,15 @@ loop119:
 	VFMADD231PS  Y9, Y11, Y7
 	ADDQ         $0x04, SI
 	DECQ         R12
-	JNE          loop119
+	JNE          loop191
 
-summed116:
+summed188:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one121
+	JEQ          one193
 	VBROADCASTSS 80(AX), Y8
 	VMULPS       Y8, Y0, Y0
 	VMULPS       Y8, Y1, Y1
@@ -2587,13 +3841,13 @@ summed116:
 	VMULPS       Y8, Y6, Y6
 	VMULPS       Y8, Y7, Y7
 
-one121:
+one193:
 	SUBQ         $0x08, CX
 	CMPQ         CX, $0x08
-	JNE          partial122
+	JNE          partial194
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain123
+	JEQ          plain195
 	VBROADCASTSS 84(AX), Y9
 	VFMADD231PS  (R13), Y9, Y0
 	VFMADD231PS  32(R13), Y9, Y1
@@ -2605,7 +3859,7 @@ one121:
 	VFMADD231PS  32(R13)(R11*1), Y9, Y7
 	MOVQ         16(AX), R13
 
-plain123:
+plain195:
 	VMOVUPS Y0, (R13)
 	VMOVUPS Y1, 32(R13)
 	VMOVUPS Y2, (R13)(DX*1)
@@ -2616,14 +3870,14 @@ plain123:
 	VMOVUPS Y7, 32(R13)(R11*1)
 	JMP     next2
 
-partial122:
+partial194:
 	LEAQ         gemmMasks<>+0(SB), BX
 	SHLQ         $0x02, CX
 	SUBQ         CX, BX
 	VMOVUPS      32(BX), Y8
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain124
+	JEQ          plain196
 	VBROADCASTSS 84(AX), Y9
 	VFMADD231PS  (R13), Y9, Y0
 	VMASKMOVPS   32(R13), Y8, Y10
@@ -2639,7 +3893,7 @@ partial122:
 	VFMADD231PS  Y10, Y9, Y7
 	MOVQ         16(AX), R13
 
-plain124:
+plain196:
 	VMOVUPS    Y0, (R13)
 	VMASKMOVPS Y1, Y8, 32(R13)
 	VMOVUPS    Y2, (R13)(DX*1)
@@ -2650,7 +3904,7 @@ plain124:
 	VMASKMOVPS Y7, Y8, 32(R13)(R11*1)
 	JMP        next2
 
-rows113:
+rows185:
 	// 5 rows of 2 vectors
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
@@ -2663,7 +3917,7 @@ rows113:
 	VXORPS     Y8, Y8, Y8
 	VXORPS     Y9, Y9, Y9
 	CMPQ       R12, $0x40
-	JLE        short125
+	JLE        short197
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -2681,15 +3935,15 @@ rows113:
 	PREFETCHT0 (BX)
 	PREFETCHT0 60(BX)
 
-short125:
+short197:
 	CMPQ 32(AX), $0x01
-	JNE  apart126
+	JNE  apart198
 	MOVQ R12, BX
 	ANDQ $0x03, BX
 	SHRQ $0x02, R12
-	JEQ  loop128rest
+	JEQ  loop200rest
 
-four130:
+four202:
 	PREFETCHT0   512(SI)
 	PREFETCHT0   576(SI)
 	PREFETCHT1   (R15)
@@ -2771,14 +4025,14 @@ four130:
 	VFMADD231PS  Y11, Y12, Y9
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          four130
+	JNE          four202
 
-loop128rest:
+loop200rest:
 	MOVQ  BX, R12
 	TESTQ R12, R12
-	JEQ   few129
+	JEQ   few201
 
-loop128:
+loop200:
 	VMOVUPS      (DI), Y10
 	VMOVUPS      32(DI), Y11
 	ADDQ         R8, DI
@@ -2799,18 +4053,18 @@ loop128:
 	VFMADD231PS  Y11, Y12, Y9
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop128
+	JNE          loop200
 
-few129:
-	JMP summed127
+few201:
+	JMP summed199
 
-apart126:
+apart198:
 	MOVQ R12, BX
 	ANDQ $0x03, BX
 	SHRQ $0x02, R12
-	JEQ  loop131rest
+	JEQ  loop203rest
 
-four133:
+four205:
 	VMOVUPS      (DI), Y10
 	VMOVUPS      32(DI), Y11
 	ADDQ         R8, DI
@@ -2885,14 +4139,14 @@ four133:
 	VFMADD231PS  Y11, Y12, Y9
 	ADDQ         $0x10, SI
 	DECQ         R12
-	JNE          four133
+	JNE          four205
 
-loop131rest:
+loop203rest:
 	MOVQ  BX, R12
 	TESTQ R12, R12
-	JEQ   few132
+	JEQ   few204
 
-loop131:
+loop203:
 	VMOVUPS      (DI), Y10
 	VMOVUPS      32(DI), Y11
 	ADDQ         R8, DI
@@ -2913,16 +4167,16 @@ loop131:
 	VFMADD231PS  Y11, Y12, Y9
 	ADDQ         $0x04, SI
 	DECQ         R12
-	JNE          loop131
+	JNE          loop203
 
-few132:
-summed127:
+few204:
+summed199:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one134
+	JEQ          one206
 	VBROADCASTSS 80(AX), Y10
 	VMULPS       Y10, Y0, Y0
 	VMULPS       Y10, Y1, Y1
@@ -2935,13 +4189,13 @@ summed127:
 	VMULPS       Y10, Y8, Y8
 	VMULPS       Y10, Y9, Y9
 
-one134:
+one206:
 	SUBQ         $0x08, CX
 	CMPQ         CX, $0x08
-	JNE          partial135
+	JNE          partial207
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain136
+	JEQ          plain208
 	VBROADCASTSS 84(AX), Y11
 	VFMADD231PS  (R13), Y11, Y0
 	VFMADD231PS  32(R13), Y11, Y1
@@ -2956,7 +4210,7 @@ one134:
 	VFMADD231PS  32(R13), Y11, Y9
 	MOVQ         16(AX), R13
 
-plain136:
+plain208:
 	VMOVUPS Y0, (R13)
 	VMOVUPS Y1, 32(R13)
 	VMOVUPS Y2, (R13)(DX*1)
@@ -2970,14 +4224,14 @@ plain136:
 	VMOVUPS Y9, 32(R13)
 	JMP     next2
 
-partial135:
+partial207:
 	LEAQ         gemmMasks<>+0(SB), BX
 	SHLQ         $0x02, CX
 	SUBQ         CX, BX
 	VMOVUPS      32(BX), Y10
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain137
+	JEQ          plain209
 	VBROADCASTSS 84(AX), Y11
 	VFMADD231PS  (R13), Y11, Y0
 	VMASKMOVPS   32(R13), Y10, Y12
@@ -2997,7 +4251,7 @@ partial135:
 	VFMADD231PS  Y12, Y11, Y9
 	MOVQ         16(AX), R13
 
-plain137:
+plain209:
 	VMOVUPS    Y0, (R13)
 	VMASKMOVPS Y1, Y10, 32(R13)
 	VMOVUPS    Y2, (R13)(DX*1)
@@ -3011,7 +4265,7 @@ plain137:
 	VMASKMOVPS Y9, Y10, 32(R13)
 	JMP        next2
 
-rows112:
+rows184:
 	// 6 rows of 2 vectors
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
@@ -3026,7 +4280,7 @@ rows112:
 	VXORPS     Y10, Y10, Y10
 	VXORPS     Y11, Y11, Y11
 	CMPQ       R12, $0x40
-	JLE        short138
+	JLE        short210
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -3047,15 +4301,15 @@ rows112:
 	PREFETCHT0 (BX)
 	PREFETCHT0 60(BX)
 
-short138:
+short210:
 	CMPQ 32(AX), $0x01
-	JNE  apart139
+	JNE  apart211
 	MOVQ R12, BX
 	ANDQ $0x03, BX
 	SHRQ $0x02, R12
-	JEQ  loop141rest
+	JEQ  loop213rest
 
-four143:
+four215:
 	PREFETCHT0   512(SI)
 	PREFETCHT0   576(SI)
 	PREFETCHT1   (R15)
@@ -3149,14 +4403,14 @@ four143:
 	VFMADD231PS  Y13, Y15, Y11
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          four143
+	JNE          four215
 
-loop141rest:
+loop213rest:
 	MOVQ  BX, R12
 	TESTQ R12, R12
-	JEQ   few142
+	JEQ   few214
 
-loop141:
+loop213:
 	VMOVUPS      (DI), Y12
 	VMOVUPS      32(DI), Y13
 	ADDQ         R8, DI
@@ -3180,20 +4434,20 @@ loop141:
 	VFMADD231PS  Y13, Y15, Y11
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop141
+	JNE          loop213
 
-few142:
-	JMP summed140
+few214:
+	JMP summed212
 
-apart139:
+apart211:
 	LEAQ (SI)(DX*4), R9
 	ADDQ DX, R9
 	MOVQ R12, BX
 	ANDQ $0x03, BX
 	SHRQ $0x02, R12
-	JEQ  loop144rest
+	JEQ  loop216rest
 
-four146:
+four218:
 	VMOVUPS      (DI), Y12
 	VMOVUPS      32(DI), Y13
 	ADDQ         R8, DI
@@ -3281,14 +4535,14 @@ four146:
 	ADDQ         $0x10, SI
 	ADDQ         $0x10, R9
 	DECQ         R12
-	JNE          four146
+	JNE          four218
 
-loop144rest:
+loop216rest:
 	MOVQ  BX, R12
 	TESTQ R12, R12
-	JEQ   few145
+	JEQ   few217
 
-loop144:
+loop216:
 	VMOVUPS      (DI), Y12
 	VMOVUPS      32(DI), Y13
 	ADDQ         R8, DI
@@ -3313,16 +4567,16 @@ loop144:
 	ADDQ         $0x04, SI
 	ADDQ         $0x04, R9
 	DECQ         R12
-	JNE          loop144
+	JNE          loop216
 
-few145:
-summed140:
+few217:
+summed212:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one147
+	JEQ          one219
 	VBROADCASTSS 80(AX), Y12
 	VMULPS       Y12, Y0, Y0
 	VMULPS       Y12, Y1, Y1
@@ -3337,13 +4591,13 @@ summed140:
 	VMULPS       Y12, Y10, Y10
 	VMULPS       Y12, Y11, Y11
 
-one147:
+one219:
 	SUBQ         $0x08, CX
 	CMPQ         CX, $0x08
-	JNE          partial148
+	JNE          partial220
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain149
+	JEQ          plain221
 	VBROADCASTSS 84(AX), Y13
 	VFMADD231PS  (R13), Y13, Y0
 	VFMADD231PS  32(R13), Y13, Y1
@@ -3360,7 +4614,7 @@ one147:
 	VFMADD231PS  32(R13)(DX*1), Y13, Y11
 	MOVQ         16(AX), R13
 
-plain149:
+plain221:
 	VMOVUPS Y0, (R13)
 	VMOVUPS Y1, 32(R13)
 	VMOVUPS Y2, (R13)(DX*1)
@@ -3376,14 +4630,14 @@ plain149:
 	VMOVUPS Y11, 32(R13)(DX*1)
 	JMP     next2
 
-partial148:
+partial220:
 	LEAQ         gemmMasks<>+0(SB), BX
 	SHLQ         $0x02, CX
 	SUBQ         CX, BX
 	VMOVUPS      32(BX), Y12
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain150
+	JEQ          plain222
 	VBROADCASTSS 84(AX), Y13
 	VFMADD231PS  (R13), Y13, Y0
 	VMASKMOVPS   32(R13), Y12, Y14
@@ -3406,7 +4660,7 @@ partial148:
 	VFMADD231PS  Y14, Y13, Y11
 	MOVQ         16(AX), R13
 
-plain150:
+plain222:
 	VMOVUPS    Y0, (R13)
 	VMASKMOVPS Y1, Y12, 32(R13)
 	VMOVUPS    Y2, (R13)(DX*1)
@@ -3466,9 +4720,9 @@ TEXT ·transposeAVX2(SB), NOSPLIT, $0-32
 	LEAQ (DX)(DX*2), R8
 	XORQ AX, AX
 
-many151:
+many223:
 	CMPQ        CX, $0x10
-	JL          few152
+	JL          few224
 	MOVQ        (SI), BX
 	PREFETCHT0  256(BX)(AX*4)
 	MOVQ        32(SI), BX
@@ -3606,12 +4860,12 @@ many151:
 	LEAQ        (DI)(DX*4), DI
 	ADDQ        $0x04, AX
 	SUBQ        $0x10, CX
-	JMP         many151
+	JMP         many223
 
-few152:
-four153:
+few224:
+four225:
 	SUBQ        $0x04, CX
-	JL          tail154
+	JL          tail226
 	MOVQ        (SI), BX
 	VMOVUPS     (BX)(AX*4), X0
 	MOVQ        32(SI), BX
@@ -3642,13 +4896,13 @@ four153:
 	VMOVUPS     Y3, (DI)(R8*1)
 	LEAQ        (DI)(DX*4), DI
 	ADDQ        $0x04, AX
-	JMP         four153
+	JMP         four225
 
-tail154:
+tail226:
 	ADDQ $0x04, CX
-	JEQ  done155
+	JEQ  done227
 
-step156:
+step228:
 	MOVQ (SI), BX
 	MOVL (BX)(AX*4), BX
 	MOVL BX, (DI)
@@ -3676,9 +4930,9 @@ step156:
 	ADDQ DX, DI
 	INCQ AX
 	DECQ CX
-	JNE  step156
+	JNE  step228
 
-done155:
+done227:
 	VZEROUPPER
 	RET
 
@@ -3694,13 +4948,13 @@ TEXT ·copyPanelsAVX2(SB), NOSPLIT, $0-40
 	MOVQ   R8, R12
 	IMUL3Q $0x00000040, R12, R12
 
-row157:
+row229:
 	MOVQ SI, R9
 	LEAQ (SI)(DX*4), BX
 	MOVQ DI, R10
 	MOVQ CX, R11
 
-panel158:
+panel230:
 	PREFETCHT0 (BX)
 	VMOVUPS    (R9), Y0
 	VMOVUPS    32(R9), Y1
@@ -3710,11 +4964,11 @@ panel158:
 	ADDQ       $0x00000040, BX
 	ADDQ       R12, R10
 	DECQ       R11
-	JNE        panel158
+	JNE        panel230
 	ADDQ       $0x00000040, DI
 	ADDQ       DX, SI
 	DECQ       R8
-	JNE        row157
+	JNE        row229
 	VZEROUPPER
 	RET
 
@@ -3732,9 +4986,9 @@ TEXT ·dotRowsAVX2(SB), NOSPLIT, $0-48
 	LEAQ (R9)(DX*1), R10
 	LEAQ (R10)(DX*1), R11
 	SUBQ $0x04, R13
-	JL   none160
+	JL   none232
 
-group159:
+group231:
 	XORQ   AX, AX
 	MOVQ   R15, R8
 	VXORPS Y0, Y0, Y0
@@ -3746,9 +5000,9 @@ group159:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	SUBQ   $0x10, R8
-	JL     few162
+	JL     few234
 
-several161:
+several233:
 	VMOVUPS     (CX)(AX*4), Y8
 	VFMADD231PS (SI)(AX*4), Y8, Y0
 	VFMADD231PS (R9)(AX*4), Y8, Y2
@@ -3761,11 +5015,11 @@ several161:
 	VFMADD231PS 32(R11)(AX*4), Y9, Y7
 	ADDQ        $0x10, AX
 	SUBQ        $0x10, R8
-	JGE         several161
+	JGE         several233
 
-few162:
+few234:
 	ADDQ        $0x08, R8
-	JL          rest164
+	JL          rest236
 	VMOVUPS     (CX)(AX*4), Y8
 	VFMADD231PS (SI)(AX*4), Y8, Y0
 	VFMADD231PS (R9)(AX*4), Y8, Y2
@@ -3774,9 +5028,9 @@ few162:
 	ADDQ        $0x08, AX
 	SUBQ        $0x08, R8
 
-rest164:
+rest236:
 	ADDQ        $0x08, R8
-	JEQ         sum165
+	JEQ         sum237
 	LEAQ        gemmMasks<>+0(SB), BX
 	SHLQ        $0x02, R8
 	SUBQ        R8, BX
@@ -3791,7 +5045,7 @@ rest164:
 	VMASKMOVPS  (R11)(AX*4), Y11, Y10
 	VFMADD231PS Y10, Y8, Y6
 
-sum165:
+sum237:
 	VADDPS       Y1, Y0, Y0
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y5, Y4, Y4
@@ -3808,14 +5062,14 @@ sum165:
 	LEAQ         (R10)(DX*4), R10
 	LEAQ         (R11)(DX*4), R11
 	SUBQ         $0x04, R13
-	JGE          group159
+	JGE          group231
 
-none160:
+none232:
 	ADDQ $0x04, R13
 	SUBQ $0x01, R13
-	JL   none167
+	JL   none239
 
-group166:
+group238:
 	XORQ   AX, AX
 	MOVQ   R15, R8
 	VXORPS Y0, Y0, Y0
@@ -3823,9 +5077,9 @@ group166:
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	SUBQ   $0x20, R8
-	JL     few169
+	JL     few241
 
-several168:
+several240:
 	VMOVUPS     (SI)(AX*4), Y10
 	VFMADD231PS (CX)(AX*4), Y10, Y0
 	VMOVUPS     32(SI)(AX*4), Y10
@@ -3836,22 +5090,22 @@ several168:
 	VFMADD231PS 96(CX)(AX*4), Y10, Y3
 	ADDQ        $0x20, AX
 	SUBQ        $0x20, R8
-	JGE         several168
+	JGE         several240
 
-few169:
+few241:
 	ADDQ $0x18, R8
-	JL   rest171
+	JL   rest243
 
-one170:
+one242:
 	VMOVUPS     (SI)(AX*4), Y10
 	VFMADD231PS (CX)(AX*4), Y10, Y0
 	ADDQ        $0x08, AX
 	SUBQ        $0x08, R8
-	JGE         one170
+	JGE         one242
 
-rest171:
+rest243:
 	ADDQ        $0x08, R8
-	JEQ         sum172
+	JEQ         sum244
 	LEAQ        gemmMasks<>+0(SB), BX
 	SHLQ        $0x02, R8
 	SUBQ        R8, BX
@@ -3860,7 +5114,7 @@ rest171:
 	VMASKMOVPS  (SI)(AX*4), Y11, Y10
 	VFMADD231PS Y10, Y8, Y0
 
-sum172:
+sum244:
 	VADDPS       Y1, Y0, Y0
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y0, Y0
@@ -3872,9 +5126,9 @@ sum172:
 	ADDQ         $0x04, DI
 	LEAQ         (SI)(DX*1), SI
 	SUBQ         $0x01, R13
-	JGE          group166
+	JGE          group238
 
-none167:
+none239:
 	ADDQ $0x01, R13
 	VZEROUPPER
 	RET
@@ -3894,7 +5148,7 @@ TEXT ·axpyRowsAVX2(SB), NOSPLIT, $0-48
 	LEAQ (R13)(DX*1), BX
 	LEAQ (BX)(DX*1), R15
 
-again173:
+again245:
 	MOVQ         f+24(FP), CX
 	MOVQ         n+32(FP), R8
 	VBROADCASTSS (CX), Y0
@@ -3907,9 +5161,9 @@ again173:
 	VBROADCASTSS 28(CX), Y7
 	XORQ         AX, AX
 	SUBQ         $0x08, R8
-	JL           rest175
+	JL           rest247
 
-whole174:
+whole246:
 	VMOVUPS     (DI)(AX*4), Y8
 	VFMADD231PS (SI)(AX*4), Y0, Y8
 	VFMADD231PS (R9)(AX*4), Y1, Y8
@@ -3922,11 +5176,11 @@ whole174:
 	VMOVUPS     Y8, (DI)(AX*4)
 	ADDQ        $0x08, AX
 	SUBQ        $0x08, R8
-	JGE         whole174
+	JGE         whole246
 
-rest175:
+rest247:
 	ADDQ        $0x08, R8
-	JEQ         done176
+	JEQ         done248
 	LEAQ        gemmMasks<>+0(SB), DX
 	SHLQ        $0x02, R8
 	SUBQ        R8, DX
@@ -3950,7 +5204,7 @@ rest175:
 	VFMADD231PS Y9, Y7, Y8
 	VMASKMOVPS  Y8, Y10, (DI)(AX*4)
 
-done176:
+done248:
 	MOVQ ld+16(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (SI)(DX*8), SI
@@ -3963,7 +5217,7 @@ done176:
 	LEAQ (R15)(DX*8), R15
 	ADDQ $0x20, f+24(FP)
 	DECQ eights+40(FP)
-	JNE  again173
+	JNE  again245
 	VZEROUPPER
 	RET
 
@@ -3979,30 +5233,30 @@ TEXT ·copyRimAVX2(SB), NOSPLIT, $0-48
 	SHLQ    $0x02, DX
 	SHLQ    $0x02, R8
 	CMPQ    CX, $0x08
-	JG      wide177
+	JG      wide249
 	LEAQ    gemmMasks<>+0(SB), BX
 	SHLQ    $0x02, CX
 	SUBQ    CX, BX
 	VMOVUPS 32(BX), Y2
 
-row178:
+row250:
 	VMASKMOVPS (SI), Y2, Y1
 	VMOVUPS    Y1, (DI)
 	ADDQ       DX, SI
 	ADDQ       R8, DI
 	DECQ       R9
-	JNE        row178
+	JNE        row250
 	VZEROUPPER
 	RET
 
-wide177:
+wide249:
 	SUBQ    $0x08, CX
 	LEAQ    gemmMasks<>+0(SB), BX
 	SHLQ    $0x02, CX
 	SUBQ    CX, BX
 	VMOVUPS 32(BX), Y2
 
-row179:
+row251:
 	VMOVUPS    (SI), Y0
 	VMASKMOVPS 32(SI), Y2, Y1
 	VMOVUPS    Y0, (DI)
@@ -4010,7 +5264,7 @@ row179:
 	ADDQ       DX, SI
 	ADDQ       R8, DI
 	DECQ       R9
-	JNE        row179
+	JNE        row251
 	VZEROUPPER
 	RET
 
@@ -4026,9 +5280,9 @@ TEXT ·columnsAVX2(SB), NOSPLIT, $0-48
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), R12
 
-wide181:
+wide253:
 	CMPQ   R8, $0x20
-	JL     next182
+	JL     next254
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -4041,9 +5295,9 @@ wide181:
 	MOVQ   CX, BX
 	MOVQ   R9, AX
 	SUBQ   $0x02, AX
-	JL     rest184
+	JL     rest256
 
-many183:
+many255:
 	VBROADCASTSS (BX), Y8
 	VFMADD231PS  (R10), Y8, Y0
 	VFMADD231PS  32(R10), Y8, Y1
@@ -4057,13 +5311,13 @@ many183:
 	LEAQ         (R10)(DX*2), R10
 	ADDQ         $0x08, BX
 	SUBQ         $0x02, AX
-	JGE          many183
+	JGE          many255
 
-rest184:
+rest256:
 	ADDQ $0x02, AX
-	JEQ  store186
+	JEQ  store258
 
-single185:
+single257:
 	VBROADCASTSS (BX), Y8
 	VFMADD231PS  (R10), Y8, Y0
 	VFMADD231PS  32(R10), Y8, Y1
@@ -4072,9 +5326,9 @@ single185:
 	ADDQ         DX, R10
 	ADDQ         $0x04, BX
 	DECQ         AX
-	JNE          single185
+	JNE          single257
 
-store186:
+store258:
 	VADDPS  Y4, Y0, Y0
 	VADDPS  Y5, Y1, Y1
 	VADDPS  Y6, Y2, Y2
@@ -4086,12 +5340,12 @@ store186:
 	ADDQ    $0x00000080, DI
 	ADDQ    $0x00000080, SI
 	SUBQ    $0x20, R8
-	JMP     wide181
+	JMP     wide253
 
-next182:
-wide187:
+next254:
+wide259:
 	CMPQ   R8, $0x10
-	JL     next188
+	JL     next260
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -4104,9 +5358,9 @@ wide187:
 	MOVQ   CX, BX
 	MOVQ   R9, AX
 	SUBQ   $0x04, AX
-	JL     rest190
+	JL     rest262
 
-many189:
+many261:
 	VBROADCASTSS (BX), Y8
 	VFMADD231PS  (R10), Y8, Y0
 	VFMADD231PS  32(R10), Y8, Y1
@@ -4122,22 +5376,22 @@ many189:
 	LEAQ         (R10)(DX*4), R10
 	ADDQ         $0x10, BX
 	SUBQ         $0x04, AX
-	JGE          many189
+	JGE          many261
 
-rest190:
+rest262:
 	ADDQ $0x04, AX
-	JEQ  store192
+	JEQ  store264
 
-single191:
+single263:
 	VBROADCASTSS (BX), Y8
 	VFMADD231PS  (R10), Y8, Y0
 	VFMADD231PS  32(R10), Y8, Y1
 	ADDQ         DX, R10
 	ADDQ         $0x04, BX
 	DECQ         AX
-	JNE          single191
+	JNE          single263
 
-store192:
+store264:
 	VADDPS  Y4, Y0, Y0
 	VADDPS  Y5, Y1, Y1
 	VADDPS  Y6, Y2, Y2
@@ -4149,12 +5403,12 @@ store192:
 	ADDQ    $0x00000040, DI
 	ADDQ    $0x00000040, SI
 	SUBQ    $0x10, R8
-	JMP     wide187
+	JMP     wide259
 
-next188:
-wide193:
+next260:
+wide265:
 	CMPQ   R8, $0x08
-	JL     next194
+	JL     next266
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -4167,9 +5421,9 @@ wide193:
 	MOVQ   CX, BX
 	MOVQ   R9, AX
 	SUBQ   $0x08, AX
-	JL     rest196
+	JL     rest268
 
-many195:
+many267:
 	LEAQ         (R10)(DX*4), R11
 	VBROADCASTSS (BX), Y8
 	VFMADD231PS  (R10), Y8, Y0
@@ -4190,21 +5444,21 @@ many195:
 	LEAQ         (R10)(DX*8), R10
 	ADDQ         $0x20, BX
 	SUBQ         $0x08, AX
-	JGE          many195
+	JGE          many267
 
-rest196:
+rest268:
 	ADDQ $0x08, AX
-	JEQ  store198
+	JEQ  store270
 
-single197:
+single269:
 	VBROADCASTSS (BX), Y8
 	VFMADD231PS  (R10), Y8, Y0
 	ADDQ         DX, R10
 	ADDQ         $0x04, BX
 	DECQ         AX
-	JNE          single197
+	JNE          single269
 
-store198:
+store270:
 	VADDPS  Y4, Y0, Y0
 	VADDPS  Y5, Y1, Y1
 	VADDPS  Y6, Y2, Y2
@@ -4216,11 +5470,11 @@ store198:
 	ADDQ    $0x00000020, DI
 	ADDQ    $0x00000020, SI
 	SUBQ    $0x08, R8
-	JMP     wide193
+	JMP     wide265
 
-next194:
+next266:
 	TESTQ   R8, R8
-	JEQ     done180
+	JEQ     done252
 	MOVQ    R8, AX
 	LEAQ    gemmMasks<>+0(SB), R10
 	SHLQ    $0x02, AX
@@ -4234,9 +5488,9 @@ next194:
 	MOVQ    CX, BX
 	MOVQ    R9, AX
 	SUBQ    $0x04, AX
-	JL      rest200
+	JL      rest272
 
-many199:
+many271:
 	VBROADCASTSS (BX), Y8
 	VMASKMOVPS   (R10), Y10, Y9
 	VFMADD231PS  Y9, Y8, Y0
@@ -4252,28 +5506,28 @@ many199:
 	LEAQ         (R10)(DX*4), R10
 	ADDQ         $0x10, BX
 	SUBQ         $0x04, AX
-	JGE          many199
+	JGE          many271
 
-rest200:
+rest272:
 	ADDQ $0x04, AX
-	JEQ  store202
+	JEQ  store274
 
-single201:
+single273:
 	VBROADCASTSS (BX), Y8
 	VMASKMOVPS   (R10), Y10, Y9
 	VFMADD231PS  Y9, Y8, Y0
 	ADDQ         DX, R10
 	ADDQ         $0x04, BX
 	DECQ         AX
-	JNE          single201
+	JNE          single273
 
-store202:
+store274:
 	VADDPS     Y2, Y0, Y0
 	VADDPS     Y3, Y1, Y1
 	VADDPS     Y1, Y0, Y0
 	VMASKMOVPS Y0, Y10, (DI)
 
-done180:
+done252:
 	VZEROUPPER
 	RET
 
@@ -4291,9 +5545,9 @@ TEXT ·dotRowsF16AVX2(SB), NOSPLIT, $0-48
 	LEAQ (R9)(DX*1), R10
 	LEAQ (R10)(DX*1), R11
 	SUBQ $0x04, R13
-	JL   none204
+	JL   none276
 
-group203:
+group275:
 	XORQ   AX, AX
 	MOVQ   R15, R8
 	VXORPS Y0, Y0, Y0
@@ -4305,9 +5559,9 @@ group203:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	SUBQ   $0x10, R8
-	JL     few206
+	JL     few278
 
-several205:
+several277:
 	VMOVUPS     (CX)(AX*4), Y8
 	VCVTPH2PS   (SI)(AX*2), Y10
 	VFMADD231PS Y8, Y10, Y0
@@ -4328,11 +5582,11 @@ several205:
 	VFMADD231PS Y9, Y10, Y7
 	ADDQ        $0x10, AX
 	SUBQ        $0x10, R8
-	JGE         several205
+	JGE         several277
 
-few206:
+few278:
 	ADDQ        $0x08, R8
-	JL          rest208
+	JL          rest280
 	VMOVUPS     (CX)(AX*4), Y8
 	VCVTPH2PS   (SI)(AX*2), Y10
 	VFMADD231PS Y8, Y10, Y0
@@ -4345,9 +5599,9 @@ few206:
 	ADDQ        $0x08, AX
 	SUBQ        $0x08, R8
 
-rest208:
+rest280:
 	ADDQ        $0x08, R8
-	JEQ         sum209
+	JEQ         sum281
 	LEAQ        (AX)(R8*1), R12
 	LEAQ        gemmShifts<>+0(SB), BX
 	SUBQ        R8, BX
@@ -4375,7 +5629,7 @@ rest208:
 	VCVTPH2PS   X10, Y10
 	VFMADD231PS Y10, Y8, Y6
 
-sum209:
+sum281:
 	VADDPS       Y1, Y0, Y0
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y5, Y4, Y4
@@ -4392,14 +5646,14 @@ sum209:
 	LEAQ         (R10)(DX*4), R10
 	LEAQ         (R11)(DX*4), R11
 	SUBQ         $0x04, R13
-	JGE          group203
+	JGE          group275
 
-none204:
+none276:
 	ADDQ $0x04, R13
 	SUBQ $0x01, R13
-	JL   none211
+	JL   none283
 
-group210:
+group282:
 	XORQ   AX, AX
 	MOVQ   R15, R8
 	VXORPS Y0, Y0, Y0
@@ -4407,9 +5661,9 @@ group210:
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	SUBQ   $0x20, R8
-	JL     few213
+	JL     few285
 
-several212:
+several284:
 	VCVTPH2PS   (SI)(AX*2), Y10
 	VFMADD231PS (CX)(AX*4), Y10, Y0
 	VCVTPH2PS   16(SI)(AX*2), Y10
@@ -4420,22 +5674,22 @@ several212:
 	VFMADD231PS 96(CX)(AX*4), Y10, Y3
 	ADDQ        $0x20, AX
 	SUBQ        $0x20, R8
-	JGE         several212
+	JGE         several284
 
-few213:
+few285:
 	ADDQ $0x18, R8
-	JL   rest215
+	JL   rest287
 
-one214:
+one286:
 	VCVTPH2PS   (SI)(AX*2), Y10
 	VFMADD231PS (CX)(AX*4), Y10, Y0
 	ADDQ        $0x08, AX
 	SUBQ        $0x08, R8
-	JGE         one214
+	JGE         one286
 
-rest215:
+rest287:
 	ADDQ        $0x08, R8
-	JEQ         sum216
+	JEQ         sum288
 	LEAQ        (AX)(R8*1), R12
 	LEAQ        gemmShifts<>+0(SB), BX
 	SUBQ        R8, BX
@@ -4451,7 +5705,7 @@ rest215:
 	VCVTPH2PS   X10, Y10
 	VFMADD231PS Y10, Y8, Y0
 
-sum216:
+sum288:
 	VADDPS       Y1, Y0, Y0
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y0, Y0
@@ -4463,9 +5717,9 @@ sum216:
 	ADDQ         $0x04, DI
 	LEAQ         (SI)(DX*1), SI
 	SUBQ         $0x01, R13
-	JGE          group210
+	JGE          group282
 
-none211:
+none283:
 	ADDQ $0x01, R13
 	VZEROUPPER
 	RET
@@ -4519,7 +5773,7 @@ TEXT ·axpyRowsF16AVX2(SB), NOSPLIT, $0-48
 	LEAQ (R13)(DX*1), BX
 	LEAQ (BX)(DX*1), R15
 
-again217:
+again289:
 	MOVQ         f+24(FP), CX
 	MOVQ         n+32(FP), R8
 	VBROADCASTSS (CX), Y0
@@ -4532,9 +5786,9 @@ again217:
 	VBROADCASTSS 28(CX), Y7
 	XORQ         AX, AX
 	SUBQ         $0x08, R8
-	JL           rest219
+	JL           rest291
 
-whole218:
+whole290:
 	VMOVUPS     (DI)(AX*4), Y8
 	VCVTPH2PS   (SI)(AX*2), Y9
 	VFMADD231PS Y9, Y0, Y8
@@ -4555,11 +5809,11 @@ whole218:
 	VMOVUPS     Y8, (DI)(AX*4)
 	ADDQ        $0x08, AX
 	SUBQ        $0x08, R8
-	JGE         whole218
+	JGE         whole290
 
-rest219:
+rest291:
 	ADDQ        $0x08, R8
-	JEQ         done220
+	JEQ         done292
 	LEAQ        (AX)(R8*1), CX
 	LEAQ        gemmShifts<>+0(SB), DX
 	SUBQ        R8, DX
@@ -4604,7 +5858,7 @@ rest219:
 	VFMADD231PS Y9, Y7, Y8
 	VMASKMOVPS  Y8, Y10, (DI)(AX*4)
 
-done220:
+done292:
 	MOVQ ld+16(FP), DX
 	SHLQ $0x01, DX
 	LEAQ (SI)(DX*8), SI
@@ -4617,7 +5871,7 @@ done220:
 	LEAQ (R15)(DX*8), R15
 	ADDQ $0x20, f+24(FP)
 	DECQ eights+40(FP)
-	JNE  again217
+	JNE  again289
 	VZEROUPPER
 	RET
 
@@ -4635,9 +5889,9 @@ TEXT ·dotRowsBF16AVX2(SB), NOSPLIT, $0-48
 	LEAQ (R9)(DX*1), R10
 	LEAQ (R10)(DX*1), R11
 	SUBQ $0x04, R13
-	JL   none222
+	JL   none294
 
-group221:
+group293:
 	XORQ   AX, AX
 	MOVQ   R15, R8
 	VXORPS Y0, Y0, Y0
@@ -4649,9 +5903,9 @@ group221:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	SUBQ   $0x10, R8
-	JL     few224
+	JL     few296
 
-several223:
+several295:
 	VMOVUPS     (CX)(AX*4), Y8
 	VPMOVZXWD   (SI)(AX*2), Y10
 	VPSLLD      $0x10, Y10, Y10
@@ -4680,11 +5934,11 @@ several223:
 	VFMADD231PS Y9, Y10, Y7
 	ADDQ        $0x10, AX
 	SUBQ        $0x10, R8
-	JGE         several223
+	JGE         several295
 
-few224:
+few296:
 	ADDQ        $0x08, R8
-	JL          rest226
+	JL          rest298
 	VMOVUPS     (CX)(AX*4), Y8
 	VPMOVZXWD   (SI)(AX*2), Y10
 	VPSLLD      $0x10, Y10, Y10
@@ -4701,9 +5955,9 @@ few224:
 	ADDQ        $0x08, AX
 	SUBQ        $0x08, R8
 
-rest226:
+rest298:
 	ADDQ        $0x08, R8
-	JEQ         sum227
+	JEQ         sum299
 	LEAQ        (AX)(R8*1), R12
 	LEAQ        gemmShifts<>+0(SB), BX
 	SUBQ        R8, BX
@@ -4735,7 +5989,7 @@ rest226:
 	VPSLLD      $0x10, Y10, Y10
 	VFMADD231PS Y10, Y8, Y6
 
-sum227:
+sum299:
 	VADDPS       Y1, Y0, Y0
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y5, Y4, Y4
@@ -4752,14 +6006,14 @@ sum227:
 	LEAQ         (R10)(DX*4), R10
 	LEAQ         (R11)(DX*4), R11
 	SUBQ         $0x04, R13
-	JGE          group221
+	JGE          group293
 
-none222:
+none294:
 	ADDQ $0x04, R13
 	SUBQ $0x01, R13
-	JL   none229
+	JL   none301
 
-group228:
+group300:
 	XORQ   AX, AX
 	MOVQ   R15, R8
 	VXORPS Y0, Y0, Y0
@@ -4767,9 +6021,9 @@ group228:
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	SUBQ   $0x20, R8
-	JL     few231
+	JL     few303
 
-several230:
+several302:
 	VPMOVZXWD   (SI)(AX*2), Y10
 	VPSLLD      $0x10, Y10, Y10
 	VFMADD231PS (CX)(AX*4), Y10, Y0
@@ -4784,23 +6038,23 @@ several230:
 	VFMADD231PS 96(CX)(AX*4), Y10, Y3
 	ADDQ        $0x20, AX
 	SUBQ        $0x20, R8
-	JGE         several230
+	JGE         several302
 
-few231:
+few303:
 	ADDQ $0x18, R8
-	JL   rest233
+	JL   rest305
 
-one232:
+one304:
 	VPMOVZXWD   (SI)(AX*2), Y10
 	VPSLLD      $0x10, Y10, Y10
 	VFMADD231PS (CX)(AX*4), Y10, Y0
 	ADDQ        $0x08, AX
 	SUBQ        $0x08, R8
-	JGE         one232
+	JGE         one304
 
-rest233:
+rest305:
 	ADDQ        $0x08, R8
-	JEQ         sum234
+	JEQ         sum306
 	LEAQ        (AX)(R8*1), R12
 	LEAQ        gemmShifts<>+0(SB), BX
 	SUBQ        R8, BX
@@ -4817,7 +6071,7 @@ rest233:
 	VPSLLD      $0x10, Y10, Y10
 	VFMADD231PS Y10, Y8, Y0
 
-sum234:
+sum306:
 	VADDPS       Y1, Y0, Y0
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y0, Y0
@@ -4829,9 +6083,9 @@ sum234:
 	ADDQ         $0x04, DI
 	LEAQ         (SI)(DX*1), SI
 	SUBQ         $0x01, R13
-	JGE          group228
+	JGE          group300
 
-none229:
+none301:
 	ADDQ $0x01, R13
 	VZEROUPPER
 	RET
@@ -4851,7 +6105,7 @@ TEXT ·axpyRowsBF16AVX2(SB), NOSPLIT, $0-48
 	LEAQ (R13)(DX*1), BX
 	LEAQ (BX)(DX*1), R15
 
-again235:
+again307:
 	MOVQ         f+24(FP), CX
 	MOVQ         n+32(FP), R8
 	VBROADCASTSS (CX), Y0
@@ -4864,9 +6118,9 @@ again235:
 	VBROADCASTSS 28(CX), Y7
 	XORQ         AX, AX
 	SUBQ         $0x08, R8
-	JL           rest237
+	JL           rest309
 
-whole236:
+whole308:
 	VMOVUPS     (DI)(AX*4), Y8
 	VPMOVZXWD   (SI)(AX*2), Y9
 	VPSLLD      $0x10, Y9, Y9
@@ -4895,11 +6149,11 @@ whole236:
 	VMOVUPS     Y8, (DI)(AX*4)
 	ADDQ        $0x08, AX
 	SUBQ        $0x08, R8
-	JGE         whole236
+	JGE         whole308
 
-rest237:
+rest309:
 	ADDQ        $0x08, R8
-	JEQ         done238
+	JEQ         done310
 	LEAQ        (AX)(R8*1), CX
 	LEAQ        gemmShifts<>+0(SB), DX
 	SUBQ        R8, DX
@@ -4952,7 +6206,7 @@ rest237:
 	VFMADD231PS Y9, Y7, Y8
 	VMASKMOVPS  Y8, Y10, (DI)(AX*4)
 
-done238:
+done310:
 	MOVQ ld+16(FP), DX
 	SHLQ $0x01, DX
 	LEAQ (SI)(DX*8), SI
@@ -4965,7 +6219,7 @@ done238:
 	LEAQ (R15)(DX*8), R15
 	ADDQ $0x20, f+24(FP)
 	DECQ eights+40(FP)
-	JNE  again235
+	JNE  again307
 	VZEROUPPER
 	RET
 
@@ -4993,7 +6247,7 @@ again1:
 	LEAQ    (DX)(DX*2), R11
 	CMPQ    CX, $0x10
 	JG      wider4
-	CMPQ    BX, $0x07
+	CMPQ    BX, $0x08
 	JG      rows5
 	CMPQ    BX, $0x04
 	JG      rows6
@@ -5501,6 +6755,9 @@ plain65:
 	JMP     next2
 
 rows46:
+	CMPQ BX, $0x07
+	JG   rows66
+
 	// 7 rows of 1 vectors
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
@@ -5510,7 +6767,7 @@ rows46:
 	VPXORD     Z5, Z5, Z5
 	VPXORD     Z6, Z6, Z6
 	CMPQ       R12, $0x40
-	JLE        short66
+	JLE        short67
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -5534,11 +6791,11 @@ rows46:
 	PREFETCHT0 (BX)
 	PREFETCHT0 60(BX)
 
-short66:
+short67:
 	CMPQ 32(AX), $0x01
-	JNE  apart67
+	JNE  apart68
 
-loop69:
+loop70:
 	VMOVUPS          (DI), Z7
 	ADDQ             R8, DI
 	VFMADD231PS.BCST (SI), Z7, Z0
@@ -5550,14 +6807,14 @@ loop69:
 	VFMADD231PS.BCST 24(SI), Z7, Z6
 	ADDQ             DX, SI
 	DECQ             R12
-	JNE              loop69
-	JMP              summed68
+	JNE              loop70
+	JMP              summed69
 
-apart67:
+apart68:
 	LEAQ (SI)(DX*4), R9
 	ADDQ DX, R9
 
-loop71:
+loop72:
 	VMOVUPS          (DI), Z7
 	ADDQ             R8, DI
 	VFMADD231PS.BCST (SI), Z7, Z0
@@ -5570,15 +6827,15 @@ loop71:
 	ADDQ             $0x04, SI
 	ADDQ             $0x04, R9
 	DECQ             R12
-	JNE              loop71
+	JNE              loop72
 
-summed68:
+summed69:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one73
+	JEQ          one74
 	VBROADCASTSS 80(AX), Z7
 	VMULPS       Z7, Z0, Z0
 	VMULPS       Z7, Z1, Z1
@@ -5588,14 +6845,14 @@ summed68:
 	VMULPS       Z7, Z5, Z5
 	VMULPS       Z7, Z6, Z6
 
-one73:
+one74:
 	SUBQ         $0x00, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain74
+	JEQ          plain75
 	VBROADCASTSS 84(AX), Z8
 	VFMADD231PS  (R13), Z8, K1, Z0
 	VFMADD231PS  (R13)(DX*1), Z8, K1, Z1
@@ -5607,7 +6864,7 @@ one73:
 	VFMADD231PS  (R13)(DX*2), Z8, K1, Z6
 	MOVQ         16(AX), R13
 
-plain74:
+plain75:
 	VMOVUPS Z0, K1, (R13)
 	VMOVUPS Z1, K1, (R13)(DX*1)
 	VMOVUPS Z2, K1, (R13)(DX*2)
@@ -5618,14 +6875,7 @@ plain74:
 	VMOVUPS Z6, K1, (R13)(DX*2)
 	JMP     next2
 
-rows5:
-	CMPQ BX, $0x0b
-	JG   rows75
-	CMPQ BX, $0x09
-	JG   rows76
-	CMPQ BX, $0x08
-	JG   rows77
-
+rows66:
 	// 8 rows of 1 vectors
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
@@ -5636,7 +6886,7 @@ rows5:
 	VPXORD     Z6, Z6, Z6
 	VPXORD     Z7, Z7, Z7
 	CMPQ       R12, $0x40
-	JLE        short78
+	JLE        short76
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -5663,11 +6913,11 @@ rows5:
 	PREFETCHT0 (BX)
 	PREFETCHT0 60(BX)
 
-short78:
+short76:
 	CMPQ 32(AX), $0x01
-	JNE  apart79
+	JNE  apart77
 
-loop81:
+loop79:
 	VMOVUPS          (DI), Z8
 	ADDQ             R8, DI
 	VFMADD231PS.BCST (SI), Z8, Z0
@@ -5680,14 +6930,14 @@ loop81:
 	VFMADD231PS.BCST 28(SI), Z8, Z7
 	ADDQ             DX, SI
 	DECQ             R12
-	JNE              loop81
-	JMP              summed80
+	JNE              loop79
+	JMP              summed78
 
-apart79:
+apart77:
 	LEAQ (SI)(DX*4), R9
 	ADDQ DX, R9
 
-loop83:
+loop81:
 	VMOVUPS          (DI), Z8
 	ADDQ             R8, DI
 	VFMADD231PS.BCST (SI), Z8, Z0
@@ -5701,15 +6951,15 @@ loop83:
 	ADDQ             $0x04, SI
 	ADDQ             $0x04, R9
 	DECQ             R12
-	JNE              loop83
+	JNE              loop81
 
-summed80:
+summed78:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one85
+	JEQ          one83
 	VBROADCASTSS 80(AX), Z8
 	VMULPS       Z8, Z0, Z0
 	VMULPS       Z8, Z1, Z1
@@ -5720,14 +6970,14 @@ summed80:
 	VMULPS       Z8, Z6, Z6
 	VMULPS       Z8, Z7, Z7
 
-one85:
+one83:
 	SUBQ         $0x00, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain86
+	JEQ          plain84
 	VBROADCASTSS 84(AX), Z9
 	VFMADD231PS  (R13), Z9, K1, Z0
 	VFMADD231PS  (R13)(DX*1), Z9, K1, Z1
@@ -5740,7 +6990,7 @@ one85:
 	VFMADD231PS  (R13)(R11*1), Z9, K1, Z7
 	MOVQ         16(AX), R13
 
-plain86:
+plain84:
 	VMOVUPS Z0, K1, (R13)
 	VMOVUPS Z1, K1, (R13)(DX*1)
 	VMOVUPS Z2, K1, (R13)(DX*2)
@@ -5752,7 +7002,14 @@ plain86:
 	VMOVUPS Z7, K1, (R13)(R11*1)
 	JMP     next2
 
-rows77:
+rows5:
+	CMPQ BX, $0x0c
+	JG   rows85
+	CMPQ BX, $0x0a
+	JG   rows86
+	CMPQ BX, $0x09
+	JG   rows87
+
 	// 9 rows of 1 vectors
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
@@ -5764,7 +7021,7 @@ rows77:
 	VPXORD     Z7, Z7, Z7
 	VPXORD     Z8, Z8, Z8
 	CMPQ       R12, $0x40
-	JLE        short87
+	JLE        short88
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -5794,11 +7051,11 @@ rows77:
 	PREFETCHT0 (BX)
 	PREFETCHT0 60(BX)
 
-short87:
+short88:
 	CMPQ 32(AX), $0x01
-	JNE  apart88
+	JNE  apart89
 
-loop90:
+loop91:
 	VMOVUPS          (DI), Z9
 	ADDQ             R8, DI
 	VFMADD231PS.BCST (SI), Z9, Z0
@@ -5812,14 +7069,14 @@ loop90:
 	VFMADD231PS.BCST 32(SI), Z9, Z8
 	ADDQ             DX, SI
 	DECQ             R12
-	JNE              loop90
-	JMP              summed89
+	JNE              loop91
+	JMP              summed90
 
-apart88:
+apart89:
 	LEAQ (SI)(DX*4), R9
 	ADDQ DX, R9
 
-loop92:
+loop93:
 	VMOVUPS          (DI), Z9
 	ADDQ             R8, DI
 	VFMADD231PS.BCST (SI), Z9, Z0
@@ -5834,15 +7091,15 @@ loop92:
 	ADDQ             $0x04, SI
 	ADDQ             $0x04, R9
 	DECQ             R12
-	JNE              loop92
+	JNE              loop93
 
-summed89:
+summed90:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one94
+	JEQ          one95
 	VBROADCASTSS 80(AX), Z9
 	VMULPS       Z9, Z0, Z0
 	VMULPS       Z9, Z1, Z1
@@ -5854,14 +7111,14 @@ summed89:
 	VMULPS       Z9, Z7, Z7
 	VMULPS       Z9, Z8, Z8
 
-one94:
+one95:
 	SUBQ         $0x00, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain95
+	JEQ          plain96
 	VBROADCASTSS 84(AX), Z10
 	VFMADD231PS  (R13), Z10, K1, Z0
 	VFMADD231PS  (R13)(DX*1), Z10, K1, Z1
@@ -5876,7 +7133,7 @@ one94:
 	VFMADD231PS  (R13), Z10, K1, Z8
 	MOVQ         16(AX), R13
 
-plain95:
+plain96:
 	VMOVUPS Z0, K1, (R13)
 	VMOVUPS Z1, K1, (R13)(DX*1)
 	VMOVUPS Z2, K1, (R13)(DX*2)
@@ -5890,10 +7147,7 @@ plain95:
 	VMOVUPS Z8, K1, (R13)
 	JMP     next2
 
-rows76:
-	CMPQ BX, $0x0a
-	JG   rows96
-
+rows87:
 	// 10 rows of 1 vectors
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
@@ -6040,7 +7294,10 @@ plain105:
 	VMOVUPS Z9, K1, (R13)(DX*1)
 	JMP     next2
 
-rows96:
+rows86:
+	CMPQ BX, $0x0b
+	JG   rows106
+
 	// 11 rows of 1 vectors
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
@@ -6054,7 +7311,7 @@ rows96:
 	VPXORD     Z9, Z9, Z9
 	VPXORD     Z10, Z10, Z10
 	CMPQ       R12, $0x40
-	JLE        short106
+	JLE        short107
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -6090,11 +7347,11 @@ rows96:
 	PREFETCHT0 (BX)
 	PREFETCHT0 60(BX)
 
-short106:
+short107:
 	CMPQ 32(AX), $0x01
-	JNE  apart107
+	JNE  apart108
 
-loop109:
+loop110:
 	VMOVUPS          (DI), Z11
 	ADDQ             R8, DI
 	VFMADD231PS.BCST (SI), Z11, Z0
@@ -6110,16 +7367,16 @@ loop109:
 	VFMADD231PS.BCST 40(SI), Z11, Z10
 	ADDQ             DX, SI
 	DECQ             R12
-	JNE              loop109
-	JMP              summed108
+	JNE              loop110
+	JMP              summed109
 
-apart107:
+apart108:
 	LEAQ (SI)(DX*4), R9
 	ADDQ DX, R9
 	LEAQ (R9)(DX*4), R10
 	ADDQ DX, R10
 
-loop111:
+loop112:
 	VMOVUPS          (DI), Z11
 	ADDQ             R8, DI
 	VFMADD231PS.BCST (SI), Z11, Z0
@@ -6137,15 +7394,15 @@ loop111:
 	ADDQ             $0x04, R9
 	ADDQ             $0x04, R10
 	DECQ             R12
-	JNE              loop111
+	JNE              loop112
 
-summed108:
+summed109:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one113
+	JEQ          one114
 	VBROADCASTSS 80(AX), Z11
 	VMULPS       Z11, Z0, Z0
 	VMULPS       Z11, Z1, Z1
@@ -6159,14 +7416,14 @@ summed108:
 	VMULPS       Z11, Z9, Z9
 	VMULPS       Z11, Z10, Z10
 
-one113:
+one114:
 	SUBQ         $0x00, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain114
+	JEQ          plain115
 	VBROADCASTSS 84(AX), Z12
 	VFMADD231PS  (R13), Z12, K1, Z0
 	VFMADD231PS  (R13)(DX*1), Z12, K1, Z1
@@ -6183,7 +7440,7 @@ one113:
 	VFMADD231PS  (R13)(DX*2), Z12, K1, Z10
 	MOVQ         16(AX), R13
 
-plain114:
+plain115:
 	VMOVUPS Z0, K1, (R13)
 	VMOVUPS Z1, K1, (R13)(DX*1)
 	VMOVUPS Z2, K1, (R13)(DX*2)
@@ -6199,12 +7456,7 @@ plain114:
 	VMOVUPS Z10, K1, (R13)(DX*2)
 	JMP     next2
 
-rows75:
-	CMPQ BX, $0x0d
-	JG   rows115
-	CMPQ BX, $0x0c
-	JG   rows116
-
+rows106:
 	// 12 rows of 1 vectors
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
@@ -6219,7 +7471,7 @@ rows75:
 	VPXORD     Z10, Z10, Z10
 	VPXORD     Z11, Z11, Z11
 	CMPQ       R12, $0x40
-	JLE        short117
+	JLE        short116
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -6258,11 +7510,11 @@ rows75:
 	PREFETCHT0 (BX)
 	PREFETCHT0 60(BX)
 
-short117:
+short116:
 	CMPQ 32(AX), $0x01
-	JNE  apart118
+	JNE  apart117
 
-loop120:
+loop119:
 	VMOVUPS          (DI), Z12
 	ADDQ             R8, DI
 	VFMADD231PS.BCST (SI), Z12, Z0
@@ -6279,16 +7531,16 @@ loop120:
 	VFMADD231PS.BCST 44(SI), Z12, Z11
 	ADDQ             DX, SI
 	DECQ             R12
-	JNE              loop120
-	JMP              summed119
+	JNE              loop119
+	JMP              summed118
 
-apart118:
+apart117:
 	LEAQ (SI)(DX*4), R9
 	ADDQ DX, R9
 	LEAQ (R9)(DX*4), R10
 	ADDQ DX, R10
 
-loop122:
+loop121:
 	VMOVUPS          (DI), Z12
 	ADDQ             R8, DI
 	VFMADD231PS.BCST (SI), Z12, Z0
@@ -6307,15 +7559,15 @@ loop122:
 	ADDQ             $0x04, R9
 	ADDQ             $0x04, R10
 	DECQ             R12
-	JNE              loop122
+	JNE              loop121
 
-summed119:
+summed118:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one124
+	JEQ          one123
 	VBROADCASTSS 80(AX), Z12
 	VMULPS       Z12, Z0, Z0
 	VMULPS       Z12, Z1, Z1
@@ -6330,14 +7582,14 @@ summed119:
 	VMULPS       Z12, Z10, Z10
 	VMULPS       Z12, Z11, Z11
 
-one124:
+one123:
 	SUBQ         $0x00, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain125
+	JEQ          plain124
 	VBROADCASTSS 84(AX), Z13
 	VFMADD231PS  (R13), Z13, K1, Z0
 	VFMADD231PS  (R13)(DX*1), Z13, K1, Z1
@@ -6355,7 +7607,7 @@ one124:
 	VFMADD231PS  (R13)(R11*1), Z13, K1, Z11
 	MOVQ         16(AX), R13
 
-plain125:
+plain124:
 	VMOVUPS Z0, K1, (R13)
 	VMOVUPS Z1, K1, (R13)(DX*1)
 	VMOVUPS Z2, K1, (R13)(DX*2)
@@ -6372,7 +7624,12 @@ plain125:
 	VMOVUPS Z11, K1, (R13)(R11*1)
 	JMP     next2
 
-rows116:
+rows85:
+	CMPQ BX, $0x0e
+	JG   rows125
+	CMPQ BX, $0x0d
+	JG   rows126
+
 	// 13 rows of 1 vectors
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
@@ -6388,7 +7645,7 @@ rows116:
 	VPXORD     Z11, Z11, Z11
 	VPXORD     Z12, Z12, Z12
 	CMPQ       R12, $0x40
-	JLE        short126
+	JLE        short127
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -6430,11 +7687,11 @@ rows116:
 	PREFETCHT0 (BX)
 	PREFETCHT0 60(BX)
 
-short126:
+short127:
 	CMPQ 32(AX), $0x01
-	JNE  apart127
+	JNE  apart128
 
-loop129:
+loop130:
 	VMOVUPS          (DI), Z13
 	ADDQ             R8, DI
 	VFMADD231PS.BCST (SI), Z13, Z0
@@ -6452,16 +7709,16 @@ loop129:
 	VFMADD231PS.BCST 48(SI), Z13, Z12
 	ADDQ             DX, SI
 	DECQ             R12
-	JNE              loop129
-	JMP              summed128
+	JNE              loop130
+	JMP              summed129
 
-apart127:
+apart128:
 	LEAQ (SI)(DX*4), R9
 	ADDQ DX, R9
 	LEAQ (R9)(DX*4), R10
 	ADDQ DX, R10
 
-loop131:
+loop132:
 	VMOVUPS          (DI), Z13
 	ADDQ             R8, DI
 	VFMADD231PS.BCST (SI), Z13, Z0
@@ -6481,15 +7738,15 @@ loop131:
 	ADDQ             $0x04, R9
 	ADDQ             $0x04, R10
 	DECQ             R12
-	JNE              loop131
+	JNE              loop132
 
-summed128:
+summed129:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one133
+	JEQ          one134
 	VBROADCASTSS 80(AX), Z13
 	VMULPS       Z13, Z0, Z0
 	VMULPS       Z13, Z1, Z1
@@ -6505,14 +7762,14 @@ summed128:
 	VMULPS       Z13, Z11, Z11
 	VMULPS       Z13, Z12, Z12
 
-one133:
+one134:
 	SUBQ         $0x00, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain134
+	JEQ          plain135
 	VBROADCASTSS 84(AX), Z14
 	VFMADD231PS  (R13), Z14, K1, Z0
 	VFMADD231PS  (R13)(DX*1), Z14, K1, Z1
@@ -6532,7 +7789,7 @@ one133:
 	VFMADD231PS  (R13), Z14, K1, Z12
 	MOVQ         16(AX), R13
 
-plain134:
+plain135:
 	VMOVUPS Z0, K1, (R13)
 	VMOVUPS Z1, K1, (R13)(DX*1)
 	VMOVUPS Z2, K1, (R13)(DX*2)
@@ -6551,7 +7808,7 @@ plain134:
 	VMOVUPS Z12, K1, (R13)
 	JMP     next2
 
-rows115:
+rows126:
 	// 14 rows of 1 vectors
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
@@ -6568,7 +7825,7 @@ rows115:
 	VPXORD     Z12, Z12, Z12
 	VPXORD     Z13, Z13, Z13
 	CMPQ       R12, $0x40
-	JLE        short135
+	JLE        short136
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -6613,11 +7870,11 @@ rows115:
 	PREFETCHT0 (BX)
 	PREFETCHT0 60(BX)
 
-short135:
+short136:
 	CMPQ 32(AX), $0x01
-	JNE  apart136
+	JNE  apart137
 
-loop138:
+loop139:
 	VMOVUPS          (DI), Z14
 	ADDQ             R8, DI
 	VFMADD231PS.BCST (SI), Z14, Z0
@@ -6636,16 +7893,16 @@ loop138:
 	VFMADD231PS.BCST 52(SI), Z14, Z13
 	ADDQ             DX, SI
 	DECQ             R12
-	JNE              loop138
-	JMP              summed137
+	JNE              loop139
+	JMP              summed138
 
-apart136:
+apart137:
 	LEAQ (SI)(DX*4), R9
 	ADDQ DX, R9
 	LEAQ (R9)(DX*4), R10
 	ADDQ DX, R10
 
-loop140:
+loop141:
 	VMOVUPS          (DI), Z14
 	ADDQ             R8, DI
 	VFMADD231PS.BCST (SI), Z14, Z0
@@ -6666,15 +7923,15 @@ loop140:
 	ADDQ             $0x04, R9
 	ADDQ             $0x04, R10
 	DECQ             R12
-	JNE              loop140
+	JNE              loop141
 
-summed137:
+summed138:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one142
+	JEQ          one143
 	VBROADCASTSS 80(AX), Z14
 	VMULPS       Z14, Z0, Z0
 	VMULPS       Z14, Z1, Z1
@@ -6691,14 +7948,14 @@ summed137:
 	VMULPS       Z14, Z12, Z12
 	VMULPS       Z14, Z13, Z13
 
-one142:
+one143:
 	SUBQ         $0x00, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain143
+	JEQ          plain144
 	VBROADCASTSS 84(AX), Z15
 	VFMADD231PS  (R13), Z15, K1, Z0
 	VFMADD231PS  (R13)(DX*1), Z15, K1, Z1
@@ -6719,7 +7976,7 @@ one142:
 	VFMADD231PS  (R13)(DX*1), Z15, K1, Z13
 	MOVQ         16(AX), R13
 
-plain143:
+plain144:
 	VMOVUPS Z0, K1, (R13)
 	VMOVUPS Z1, K1, (R13)(DX*1)
 	VMOVUPS Z2, K1, (R13)(DX*2)
@@ -6739,32 +7996,441 @@ plain143:
 	VMOVUPS Z13, K1, (R13)(DX*1)
 	JMP     next2
 
+rows125:
+	CMPQ BX, $0x0f
+	JG   rows145
+
+	// 15 rows of 1 vectors
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	CMPQ       R12, $0x40
+	JLE        short146
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+
+short146:
+	CMPQ 32(AX), $0x01
+	JNE  apart147
+
+loop149:
+	VMOVUPS          (DI), Z15
+	ADDQ             R8, DI
+	VFMADD231PS.BCST (SI), Z15, Z0
+	VFMADD231PS.BCST 4(SI), Z15, Z1
+	VFMADD231PS.BCST 8(SI), Z15, Z2
+	VFMADD231PS.BCST 12(SI), Z15, Z3
+	VFMADD231PS.BCST 16(SI), Z15, Z4
+	VFMADD231PS.BCST 20(SI), Z15, Z5
+	VFMADD231PS.BCST 24(SI), Z15, Z6
+	VFMADD231PS.BCST 28(SI), Z15, Z7
+	VFMADD231PS.BCST 32(SI), Z15, Z8
+	VFMADD231PS.BCST 36(SI), Z15, Z9
+	VFMADD231PS.BCST 40(SI), Z15, Z10
+	VFMADD231PS.BCST 44(SI), Z15, Z11
+	VFMADD231PS.BCST 48(SI), Z15, Z12
+	VFMADD231PS.BCST 52(SI), Z15, Z13
+	VFMADD231PS.BCST 56(SI), Z15, Z14
+	ADDQ             DX, SI
+	DECQ             R12
+	JNE              loop149
+	JMP              summed148
+
+apart147:
+	LEAQ (SI)(DX*4), R9
+	ADDQ DX, R9
+	LEAQ (R9)(DX*4), R10
+	ADDQ DX, R10
+
+loop151:
+	VMOVUPS          (DI), Z15
+	ADDQ             R8, DI
+	VFMADD231PS.BCST (SI), Z15, Z0
+	VFMADD231PS.BCST (SI)(DX*1), Z15, Z1
+	VFMADD231PS.BCST (SI)(DX*2), Z15, Z2
+	VFMADD231PS.BCST (SI)(R11*1), Z15, Z3
+	VFMADD231PS.BCST (SI)(DX*4), Z15, Z4
+	VFMADD231PS.BCST (R9), Z15, Z5
+	VFMADD231PS.BCST (R9)(DX*1), Z15, Z6
+	VFMADD231PS.BCST (R9)(DX*2), Z15, Z7
+	VFMADD231PS.BCST (R9)(R11*1), Z15, Z8
+	VFMADD231PS.BCST (R9)(DX*4), Z15, Z9
+	VFMADD231PS.BCST (R10), Z15, Z10
+	VFMADD231PS.BCST (R10)(DX*1), Z15, Z11
+	VFMADD231PS.BCST (R10)(DX*2), Z15, Z12
+	VFMADD231PS.BCST (R10)(R11*1), Z15, Z13
+	VFMADD231PS.BCST (R10)(DX*4), Z15, Z14
+	ADDQ             $0x04, SI
+	ADDQ             $0x04, R9
+	ADDQ             $0x04, R10
+	DECQ             R12
+	JNE              loop151
+
+summed148:
+	MOVQ         72(AX), CX
+	MOVQ         56(AX), DX
+	SHLQ         $0x02, DX
+	LEAQ         (DX)(DX*2), R11
+	CMPL         80(AX), $0x3f800000
+	JEQ          one153
+	VBROADCASTSS 80(AX), Z15
+	VMULPS       Z15, Z0, Z0
+	VMULPS       Z15, Z1, Z1
+	VMULPS       Z15, Z2, Z2
+	VMULPS       Z15, Z3, Z3
+	VMULPS       Z15, Z4, Z4
+	VMULPS       Z15, Z5, Z5
+	VMULPS       Z15, Z6, Z6
+	VMULPS       Z15, Z7, Z7
+	VMULPS       Z15, Z8, Z8
+	VMULPS       Z15, Z9, Z9
+	VMULPS       Z15, Z10, Z10
+	VMULPS       Z15, Z11, Z11
+	VMULPS       Z15, Z12, Z12
+	VMULPS       Z15, Z13, Z13
+	VMULPS       Z15, Z14, Z14
+
+one153:
+	SUBQ         $0x00, CX
+	MOVL         $0xffffffff, BX
+	BZHIL        CX, BX, BX
+	KMOVW        BX, K1
+	MOVL         84(AX), R12
+	ADDL         R12, R12
+	JEQ          plain154
+	VBROADCASTSS 84(AX), Z16
+	VFMADD231PS  (R13), Z16, K1, Z0
+	VFMADD231PS  (R13)(DX*1), Z16, K1, Z1
+	VFMADD231PS  (R13)(DX*2), Z16, K1, Z2
+	VFMADD231PS  (R13)(R11*1), Z16, K1, Z3
+	LEAQ         (R13)(DX*4), R13
+	VFMADD231PS  (R13), Z16, K1, Z4
+	VFMADD231PS  (R13)(DX*1), Z16, K1, Z5
+	VFMADD231PS  (R13)(DX*2), Z16, K1, Z6
+	VFMADD231PS  (R13)(R11*1), Z16, K1, Z7
+	LEAQ         (R13)(DX*4), R13
+	VFMADD231PS  (R13), Z16, K1, Z8
+	VFMADD231PS  (R13)(DX*1), Z16, K1, Z9
+	VFMADD231PS  (R13)(DX*2), Z16, K1, Z10
+	VFMADD231PS  (R13)(R11*1), Z16, K1, Z11
+	LEAQ         (R13)(DX*4), R13
+	VFMADD231PS  (R13), Z16, K1, Z12
+	VFMADD231PS  (R13)(DX*1), Z16, K1, Z13
+	VFMADD231PS  (R13)(DX*2), Z16, K1, Z14
+	MOVQ         16(AX), R13
+
+plain154:
+	VMOVUPS Z0, K1, (R13)
+	VMOVUPS Z1, K1, (R13)(DX*1)
+	VMOVUPS Z2, K1, (R13)(DX*2)
+	VMOVUPS Z3, K1, (R13)(R11*1)
+	LEAQ    (R13)(DX*4), R13
+	VMOVUPS Z4, K1, (R13)
+	VMOVUPS Z5, K1, (R13)(DX*1)
+	VMOVUPS Z6, K1, (R13)(DX*2)
+	VMOVUPS Z7, K1, (R13)(R11*1)
+	LEAQ    (R13)(DX*4), R13
+	VMOVUPS Z8, K1, (R13)
+	VMOVUPS Z9, K1, (R13)(DX*1)
+	VMOVUPS Z10, K1, (R13)(DX*2)
+	VMOVUPS Z11, K1, (R13)(R11*1)
+	LEAQ    (R13)(DX*4), R13
+	VMOVUPS Z12, K1, (R13)
+	VMOVUPS Z13, K1, (R13)(DX*1)
+	VMOVUPS Z14, K1, (R13)(DX*2)
+	JMP     next2
+
+rows145:
+	// 16 rows of 1 vectors
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	CMPQ       R12, $0x40
+	JLE        short155
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 60(BX)
+
+short155:
+	CMPQ 32(AX), $0x01
+	JNE  apart156
+
+loop158:
+	VMOVUPS          (DI), Z16
+	ADDQ             R8, DI
+	VFMADD231PS.BCST (SI), Z16, Z0
+	VFMADD231PS.BCST 4(SI), Z16, Z1
+	VFMADD231PS.BCST 8(SI), Z16, Z2
+	VFMADD231PS.BCST 12(SI), Z16, Z3
+	VFMADD231PS.BCST 16(SI), Z16, Z4
+	VFMADD231PS.BCST 20(SI), Z16, Z5
+	VFMADD231PS.BCST 24(SI), Z16, Z6
+	VFMADD231PS.BCST 28(SI), Z16, Z7
+	VFMADD231PS.BCST 32(SI), Z16, Z8
+	VFMADD231PS.BCST 36(SI), Z16, Z9
+	VFMADD231PS.BCST 40(SI), Z16, Z10
+	VFMADD231PS.BCST 44(SI), Z16, Z11
+	VFMADD231PS.BCST 48(SI), Z16, Z12
+	VFMADD231PS.BCST 52(SI), Z16, Z13
+	VFMADD231PS.BCST 56(SI), Z16, Z14
+	VFMADD231PS.BCST 60(SI), Z16, Z15
+	ADDQ             DX, SI
+	DECQ             R12
+	JNE              loop158
+	JMP              summed157
+
+apart156:
+	LEAQ (SI)(DX*4), R9
+	ADDQ DX, R9
+	LEAQ (R9)(DX*4), R10
+	ADDQ DX, R10
+	LEAQ (R10)(DX*4), R14
+	ADDQ DX, R14
+
+loop160:
+	VMOVUPS          (DI), Z16
+	ADDQ             R8, DI
+	VFMADD231PS.BCST (SI), Z16, Z0
+	VFMADD231PS.BCST (SI)(DX*1), Z16, Z1
+	VFMADD231PS.BCST (SI)(DX*2), Z16, Z2
+	VFMADD231PS.BCST (SI)(R11*1), Z16, Z3
+	VFMADD231PS.BCST (SI)(DX*4), Z16, Z4
+	VFMADD231PS.BCST (R9), Z16, Z5
+	VFMADD231PS.BCST (R9)(DX*1), Z16, Z6
+	VFMADD231PS.BCST (R9)(DX*2), Z16, Z7
+	VFMADD231PS.BCST (R9)(R11*1), Z16, Z8
+	VFMADD231PS.BCST (R9)(DX*4), Z16, Z9
+	VFMADD231PS.BCST (R10), Z16, Z10
+	VFMADD231PS.BCST (R10)(DX*1), Z16, Z11
+	VFMADD231PS.BCST (R10)(DX*2), Z16, Z12
+	VFMADD231PS.BCST (R10)(R11*1), Z16, Z13
+	VFMADD231PS.BCST (R10)(DX*4), Z16, Z14
+	VFMADD231PS.BCST (R14), Z16, Z15
+	ADDQ             $0x04, SI
+	ADDQ             $0x04, R9
+	ADDQ             $0x04, R10
+	ADDQ             $0x04, R14
+	DECQ             R12
+	JNE              loop160
+
+summed157:
+	MOVQ         72(AX), CX
+	MOVQ         56(AX), DX
+	SHLQ         $0x02, DX
+	LEAQ         (DX)(DX*2), R11
+	CMPL         80(AX), $0x3f800000
+	JEQ          one162
+	VBROADCASTSS 80(AX), Z16
+	VMULPS       Z16, Z0, Z0
+	VMULPS       Z16, Z1, Z1
+	VMULPS       Z16, Z2, Z2
+	VMULPS       Z16, Z3, Z3
+	VMULPS       Z16, Z4, Z4
+	VMULPS       Z16, Z5, Z5
+	VMULPS       Z16, Z6, Z6
+	VMULPS       Z16, Z7, Z7
+	VMULPS       Z16, Z8, Z8
+	VMULPS       Z16, Z9, Z9
+	VMULPS       Z16, Z10, Z10
+	VMULPS       Z16, Z11, Z11
+	VMULPS       Z16, Z12, Z12
+	VMULPS       Z16, Z13, Z13
+	VMULPS       Z16, Z14, Z14
+	VMULPS       Z16, Z15, Z15
+
+one162:
+	SUBQ         $0x00, CX
+	MOVL         $0xffffffff, BX
+	BZHIL        CX, BX, BX
+	KMOVW        BX, K1
+	MOVL         84(AX), R12
+	ADDL         R12, R12
+	JEQ          plain163
+	VBROADCASTSS 84(AX), Z17
+	VFMADD231PS  (R13), Z17, K1, Z0
+	VFMADD231PS  (R13)(DX*1), Z17, K1, Z1
+	VFMADD231PS  (R13)(DX*2), Z17, K1, Z2
+	VFMADD231PS  (R13)(R11*1), Z17, K1, Z3
+	LEAQ         (R13)(DX*4), R13
+	VFMADD231PS  (R13), Z17, K1, Z4
+	VFMADD231PS  (R13)(DX*1), Z17, K1, Z5
+	VFMADD231PS  (R13)(DX*2), Z17, K1, Z6
+	VFMADD231PS  (R13)(R11*1), Z17, K1, Z7
+	LEAQ         (R13)(DX*4), R13
+	VFMADD231PS  (R13), Z17, K1, Z8
+	VFMADD231PS  (R13)(DX*1), Z17, K1, Z9
+	VFMADD231PS  (R13)(DX*2), Z17, K1, Z10
+	VFMADD231PS  (R13)(R11*1), Z17, K1, Z11
+	LEAQ         (R13)(DX*4), R13
+	VFMADD231PS  (R13), Z17, K1, Z12
+	VFMADD231PS  (R13)(DX*1), Z17, K1, Z13
+	VFMADD231PS  (R13)(DX*2), Z17, K1, Z14
+	VFMADD231PS  (R13)(R11*1), Z17, K1, Z15
+	MOVQ         16(AX), R13
+
+plain163:
+	VMOVUPS Z0, K1, (R13)
+	VMOVUPS Z1, K1, (R13)(DX*1)
+	VMOVUPS Z2, K1, (R13)(DX*2)
+	VMOVUPS Z3, K1, (R13)(R11*1)
+	LEAQ    (R13)(DX*4), R13
+	VMOVUPS Z4, K1, (R13)
+	VMOVUPS Z5, K1, (R13)(DX*1)
+	VMOVUPS Z6, K1, (R13)(DX*2)
+	VMOVUPS Z7, K1, (R13)(R11*1)
+	LEAQ    (R13)(DX*4), R13
+	VMOVUPS Z8, K1, (R13)
+	VMOVUPS Z9, K1, (R13)(DX*1)
+	VMOVUPS Z10, K1, (R13)(DX*2)
+	VMOVUPS Z11, K1, (R13)(R11*1)
+	LEAQ    (R13)(DX*4), R13
+	VMOVUPS Z12, K1, (R13)
+	VMOVUPS Z13, K1, (R13)(DX*1)
+	VMOVUPS Z14, K1, (R13)(DX*2)
+	VMOVUPS Z15, K1, (R13)(R11*1)
+	JMP     next2
+
 wider4:
 	CMPQ BX, $0x07
-	JG   rows144
+	JG   rows164
 	CMPQ BX, $0x04
-	JG   rows145
+	JG   rows165
 	CMPQ BX, $0x02
-	JG   rows146
+	JG   rows166
 	CMPQ BX, $0x01
-	JG   rows147
+	JG   rows167
 
 	// 1 rows of 2 vectors
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	CMPQ       R12, $0x40
-	JLE        short148
+	JLE        short168
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
 	PREFETCHT0 64(BX)
 	PREFETCHT0 124(BX)
 
-short148:
+short168:
 	CMPQ 32(AX), $0x01
-	JNE  apart149
+	JNE  apart169
 
-loop151:
+loop171:
 	VMOVUPS      (DI), Z2
 	VMOVUPS      64(DI), Z3
 	ADDQ         R8, DI
@@ -6773,11 +8439,11 @@ loop151:
 	VFMADD231PS  Z3, Z4, Z1
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop151
-	JMP          summed150
+	JNE          loop171
+	JMP          summed170
 
-apart149:
-loop153:
+apart169:
+loop173:
 	VMOVUPS      (DI), Z2
 	VMOVUPS      64(DI), Z3
 	ADDQ         R8, DI
@@ -6786,45 +8452,45 @@ loop153:
 	VFMADD231PS  Z3, Z4, Z1
 	ADDQ         $0x04, SI
 	DECQ         R12
-	JNE          loop153
+	JNE          loop173
 
-summed150:
+summed170:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one155
+	JEQ          one175
 	VBROADCASTSS 80(AX), Z2
 	VMULPS       Z2, Z0, Z0
 	VMULPS       Z2, Z1, Z1
 
-one155:
+one175:
 	SUBQ         $0x10, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain156
+	JEQ          plain176
 	VBROADCASTSS 84(AX), Z3
 	VFMADD231PS  (R13), Z3, Z0
 	VFMADD231PS  64(R13), Z3, K1, Z1
 	MOVQ         16(AX), R13
 
-plain156:
+plain176:
 	VMOVUPS Z0, (R13)
 	VMOVUPS Z1, K1, 64(R13)
 	JMP     next2
 
-rows147:
+rows167:
 	// 2 rows of 2 vectors
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
 	VPXORD     Z3, Z3, Z3
 	CMPQ       R12, $0x40
-	JLE        short157
+	JLE        short177
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -6835,11 +8501,11 @@ rows147:
 	PREFETCHT0 64(BX)
 	PREFETCHT0 124(BX)
 
-short157:
+short177:
 	CMPQ 32(AX), $0x01
-	JNE  apart158
+	JNE  apart178
 
-loop160:
+loop180:
 	VMOVUPS          (DI), Z4
 	VMOVUPS          64(DI), Z5
 	ADDQ             R8, DI
@@ -6850,11 +8516,11 @@ loop160:
 	VFMADD231PS.BCST 4(SI), Z5, Z3
 	ADDQ             DX, SI
 	DECQ             R12
-	JNE              loop160
-	JMP              summed159
+	JNE              loop180
+	JMP              summed179
 
-apart158:
-loop162:
+apart178:
+loop182:
 	VMOVUPS      (DI), Z4
 	VMOVUPS      64(DI), Z5
 	ADDQ         R8, DI
@@ -6866,29 +8532,29 @@ loop162:
 	VFMADD231PS  Z5, Z7, Z3
 	ADDQ         $0x04, SI
 	DECQ         R12
-	JNE          loop162
+	JNE          loop182
 
-summed159:
+summed179:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one164
+	JEQ          one184
 	VBROADCASTSS 80(AX), Z4
 	VMULPS       Z4, Z0, Z0
 	VMULPS       Z4, Z1, Z1
 	VMULPS       Z4, Z2, Z2
 	VMULPS       Z4, Z3, Z3
 
-one164:
+one184:
 	SUBQ         $0x10, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain165
+	JEQ          plain185
 	VBROADCASTSS 84(AX), Z5
 	VFMADD231PS  (R13), Z5, Z0
 	VFMADD231PS  64(R13), Z5, K1, Z1
@@ -6896,16 +8562,16 @@ one164:
 	VFMADD231PS  64(R13)(DX*1), Z5, K1, Z3
 	MOVQ         16(AX), R13
 
-plain165:
+plain185:
 	VMOVUPS Z0, (R13)
 	VMOVUPS Z1, K1, 64(R13)
 	VMOVUPS Z2, (R13)(DX*1)
 	VMOVUPS Z3, K1, 64(R13)(DX*1)
 	JMP     next2
 
-rows146:
+rows166:
 	CMPQ BX, $0x03
-	JG   rows166
+	JG   rows186
 
 	// 3 rows of 2 vectors
 	VPXORD     Z0, Z0, Z0
@@ -6915,251 +8581,9 @@ rows146:
 	VPXORD     Z4, Z4, Z4
 	VPXORD     Z5, Z5, Z5
 	CMPQ       R12, $0x40
-	JLE        short167
-	MOVQ       56(AX), CX
-	MOVQ       R13, BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-
-short167:
-	CMPQ 32(AX), $0x01
-	JNE  apart168
-
-loop170:
-	VMOVUPS          (DI), Z6
-	VMOVUPS          64(DI), Z7
-	ADDQ             R8, DI
-	VBROADCASTSS     (SI), Z8
-	VFMADD231PS      Z6, Z8, Z0
-	VFMADD231PS      Z7, Z8, Z1
-	VFMADD231PS.BCST 4(SI), Z6, Z2
-	VFMADD231PS.BCST 4(SI), Z7, Z3
-	VBROADCASTSS     8(SI), Z8
-	VFMADD231PS      Z6, Z8, Z4
-	VFMADD231PS      Z7, Z8, Z5
-	ADDQ             DX, SI
-	DECQ             R12
-	JNE              loop170
-	JMP              summed169
-
-apart168:
-loop172:
-	VMOVUPS      (DI), Z6
-	VMOVUPS      64(DI), Z7
-	ADDQ         R8, DI
-	VBROADCASTSS (SI), Z8
-	VFMADD231PS  Z6, Z8, Z0
-	VFMADD231PS  Z7, Z8, Z1
-	VBROADCASTSS (SI)(DX*1), Z9
-	VFMADD231PS  Z6, Z9, Z2
-	VFMADD231PS  Z7, Z9, Z3
-	VBROADCASTSS (SI)(DX*2), Z8
-	VFMADD231PS  Z6, Z8, Z4
-	VFMADD231PS  Z7, Z8, Z5
-	ADDQ         $0x04, SI
-	DECQ         R12
-	JNE          loop172
-
-summed169:
-	MOVQ         72(AX), CX
-	MOVQ         56(AX), DX
-	SHLQ         $0x02, DX
-	LEAQ         (DX)(DX*2), R11
-	CMPL         80(AX), $0x3f800000
-	JEQ          one174
-	VBROADCASTSS 80(AX), Z6
-	VMULPS       Z6, Z0, Z0
-	VMULPS       Z6, Z1, Z1
-	VMULPS       Z6, Z2, Z2
-	VMULPS       Z6, Z3, Z3
-	VMULPS       Z6, Z4, Z4
-	VMULPS       Z6, Z5, Z5
-
-one174:
-	SUBQ         $0x10, CX
-	MOVL         $0xffffffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVL         84(AX), R12
-	ADDL         R12, R12
-	JEQ          plain175
-	VBROADCASTSS 84(AX), Z7
-	VFMADD231PS  (R13), Z7, Z0
-	VFMADD231PS  64(R13), Z7, K1, Z1
-	VFMADD231PS  (R13)(DX*1), Z7, Z2
-	VFMADD231PS  64(R13)(DX*1), Z7, K1, Z3
-	VFMADD231PS  (R13)(DX*2), Z7, Z4
-	VFMADD231PS  64(R13)(DX*2), Z7, K1, Z5
-	MOVQ         16(AX), R13
-
-plain175:
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, K1, 64(R13)
-	VMOVUPS Z2, (R13)(DX*1)
-	VMOVUPS Z3, K1, 64(R13)(DX*1)
-	VMOVUPS Z4, (R13)(DX*2)
-	VMOVUPS Z5, K1, 64(R13)(DX*2)
-	JMP     next2
-
-rows166:
-	// 4 rows of 2 vectors
-	VPXORD     Z0, Z0, Z0
-	VPXORD     Z1, Z1, Z1
-	VPXORD     Z2, Z2, Z2
-	VPXORD     Z3, Z3, Z3
-	VPXORD     Z4, Z4, Z4
-	VPXORD     Z5, Z5, Z5
-	VPXORD     Z6, Z6, Z6
-	VPXORD     Z7, Z7, Z7
-	CMPQ       R12, $0x40
-	JLE        short176
-	MOVQ       56(AX), CX
-	MOVQ       R13, BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-
-short176:
-	CMPQ 32(AX), $0x01
-	JNE  apart177
-
-loop179:
-	VMOVUPS          (DI), Z8
-	VMOVUPS          64(DI), Z9
-	ADDQ             R8, DI
-	VBROADCASTSS     (SI), Z10
-	VFMADD231PS      Z8, Z10, Z0
-	VFMADD231PS      Z9, Z10, Z1
-	VFMADD231PS.BCST 4(SI), Z8, Z2
-	VFMADD231PS.BCST 4(SI), Z9, Z3
-	VBROADCASTSS     8(SI), Z10
-	VFMADD231PS      Z8, Z10, Z4
-	VFMADD231PS      Z9, Z10, Z5
-	VFMADD231PS.BCST 12(SI), Z8, Z6
-	VFMADD231PS.BCST 12(SI), Z9, Z7
-	ADDQ             DX, SI
-	DECQ             R12
-	JNE              loop179
-	JMP              summed178
-
-apart177:
-loop181:
-	VMOVUPS      (DI), Z8
-	VMOVUPS      64(DI), Z9
-	ADDQ         R8, DI
-	VBROADCASTSS (SI), Z10
-	VFMADD231PS  Z8, Z10, Z0
-	VFMADD231PS  Z9, Z10, Z1
-	VBROADCASTSS (SI)(DX*1), Z11
-	VFMADD231PS  Z8, Z11, Z2
-	VFMADD231PS  Z9, Z11, Z3
-	VBROADCASTSS (SI)(DX*2), Z10
-	VFMADD231PS  Z8, Z10, Z4
-	VFMADD231PS  Z9, Z10, Z5
-	VBROADCASTSS (SI)(R11*1), Z11
-	VFMADD231PS  Z8, Z11, Z6
-	VFMADD231PS  Z9, Z11, Z7
-	ADDQ         $0x04, SI
-	DECQ         R12
-	JNE          loop181
-
-summed178:
-	MOVQ         72(AX), CX
-	MOVQ         56(AX), DX
-	SHLQ         $0x02, DX
-	LEAQ         (DX)(DX*2), R11
-	CMPL         80(AX), $0x3f800000
-	JEQ          one183
-	VBROADCASTSS 80(AX), Z8
-	VMULPS       Z8, Z0, Z0
-	VMULPS       Z8, Z1, Z1
-	VMULPS       Z8, Z2, Z2
-	VMULPS       Z8, Z3, Z3
-	VMULPS       Z8, Z4, Z4
-	VMULPS       Z8, Z5, Z5
-	VMULPS       Z8, Z6, Z6
-	VMULPS       Z8, Z7, Z7
-
-one183:
-	SUBQ         $0x10, CX
-	MOVL         $0xffffffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVL         84(AX), R12
-	ADDL         R12, R12
-	JEQ          plain184
-	VBROADCASTSS 84(AX), Z9
-	VFMADD231PS  (R13), Z9, Z0
-	VFMADD231PS  64(R13), Z9, K1, Z1
-	VFMADD231PS  (R13)(DX*1), Z9, Z2
-	VFMADD231PS  64(R13)(DX*1), Z9, K1, Z3
-	VFMADD231PS  (R13)(DX*2), Z9, Z4
-	VFMADD231PS  64(R13)(DX*2), Z9, K1, Z5
-	VFMADD231PS  (R13)(R11*1), Z9, Z6
-	VFMADD231PS  64(R13)(R11*1), Z9, K1, Z7
-	MOVQ         16(AX), R13
-
-plain184:
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, K1, 64(R13)
-	VMOVUPS Z2, (R13)(DX*1)
-	VMOVUPS Z3, K1, 64(R13)(DX*1)
-	VMOVUPS Z4, (R13)(DX*2)
-	VMOVUPS Z5, K1, 64(R13)(DX*2)
-	VMOVUPS Z6, (R13)(R11*1)
-	VMOVUPS Z7, K1, 64(R13)(R11*1)
-	JMP     next2
-
-rows145:
-	CMPQ BX, $0x06
-	JG   rows185
-	CMPQ BX, $0x05
-	JG   rows186
-
-	// 5 rows of 2 vectors
-	VPXORD     Z0, Z0, Z0
-	VPXORD     Z1, Z1, Z1
-	VPXORD     Z2, Z2, Z2
-	VPXORD     Z3, Z3, Z3
-	VPXORD     Z4, Z4, Z4
-	VPXORD     Z5, Z5, Z5
-	VPXORD     Z6, Z6, Z6
-	VPXORD     Z7, Z7, Z7
-	VPXORD     Z8, Z8, Z8
-	VPXORD     Z9, Z9, Z9
-	CMPQ       R12, $0x40
 	JLE        short187
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
 	PREFETCHT0 (BX)
 	PREFETCHT0 64(BX)
 	PREFETCHT0 124(BX)
@@ -7177,22 +8601,17 @@ short187:
 	JNE  apart188
 
 loop190:
-	VMOVUPS          (DI), Z10
-	VMOVUPS          64(DI), Z11
+	VMOVUPS          (DI), Z6
+	VMOVUPS          64(DI), Z7
 	ADDQ             R8, DI
-	VBROADCASTSS     (SI), Z12
-	VFMADD231PS      Z10, Z12, Z0
-	VFMADD231PS      Z11, Z12, Z1
-	VFMADD231PS.BCST 4(SI), Z10, Z2
-	VFMADD231PS.BCST 4(SI), Z11, Z3
-	VBROADCASTSS     8(SI), Z12
-	VFMADD231PS      Z10, Z12, Z4
-	VFMADD231PS      Z11, Z12, Z5
-	VFMADD231PS.BCST 12(SI), Z10, Z6
-	VFMADD231PS.BCST 12(SI), Z11, Z7
-	VBROADCASTSS     16(SI), Z12
-	VFMADD231PS      Z10, Z12, Z8
-	VFMADD231PS      Z11, Z12, Z9
+	VBROADCASTSS     (SI), Z8
+	VFMADD231PS      Z6, Z8, Z0
+	VFMADD231PS      Z7, Z8, Z1
+	VFMADD231PS.BCST 4(SI), Z6, Z2
+	VFMADD231PS.BCST 4(SI), Z7, Z3
+	VBROADCASTSS     8(SI), Z8
+	VFMADD231PS      Z6, Z8, Z4
+	VFMADD231PS      Z7, Z8, Z5
 	ADDQ             DX, SI
 	DECQ             R12
 	JNE              loop190
@@ -7200,24 +8619,18 @@ loop190:
 
 apart188:
 loop192:
-	VMOVUPS      (DI), Z10
-	VMOVUPS      64(DI), Z11
+	VMOVUPS      (DI), Z6
+	VMOVUPS      64(DI), Z7
 	ADDQ         R8, DI
-	VBROADCASTSS (SI), Z12
-	VFMADD231PS  Z10, Z12, Z0
-	VFMADD231PS  Z11, Z12, Z1
-	VBROADCASTSS (SI)(DX*1), Z13
-	VFMADD231PS  Z10, Z13, Z2
-	VFMADD231PS  Z11, Z13, Z3
-	VBROADCASTSS (SI)(DX*2), Z12
-	VFMADD231PS  Z10, Z12, Z4
-	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (SI)(R11*1), Z13
-	VFMADD231PS  Z10, Z13, Z6
-	VFMADD231PS  Z11, Z13, Z7
-	VBROADCASTSS (SI)(DX*4), Z12
-	VFMADD231PS  Z10, Z12, Z8
-	VFMADD231PS  Z11, Z12, Z9
+	VBROADCASTSS (SI), Z8
+	VFMADD231PS  Z6, Z8, Z0
+	VFMADD231PS  Z7, Z8, Z1
+	VBROADCASTSS (SI)(DX*1), Z9
+	VFMADD231PS  Z6, Z9, Z2
+	VFMADD231PS  Z7, Z9, Z3
+	VBROADCASTSS (SI)(DX*2), Z8
+	VFMADD231PS  Z6, Z8, Z4
+	VFMADD231PS  Z7, Z8, Z5
 	ADDQ         $0x04, SI
 	DECQ         R12
 	JNE          loop192
@@ -7229,17 +8642,13 @@ summed189:
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
 	JEQ          one194
-	VBROADCASTSS 80(AX), Z10
-	VMULPS       Z10, Z0, Z0
-	VMULPS       Z10, Z1, Z1
-	VMULPS       Z10, Z2, Z2
-	VMULPS       Z10, Z3, Z3
-	VMULPS       Z10, Z4, Z4
-	VMULPS       Z10, Z5, Z5
-	VMULPS       Z10, Z6, Z6
-	VMULPS       Z10, Z7, Z7
-	VMULPS       Z10, Z8, Z8
-	VMULPS       Z10, Z9, Z9
+	VBROADCASTSS 80(AX), Z6
+	VMULPS       Z6, Z0, Z0
+	VMULPS       Z6, Z1, Z1
+	VMULPS       Z6, Z2, Z2
+	VMULPS       Z6, Z3, Z3
+	VMULPS       Z6, Z4, Z4
+	VMULPS       Z6, Z5, Z5
 
 one194:
 	SUBQ         $0x10, CX
@@ -7249,18 +8658,13 @@ one194:
 	MOVL         84(AX), R12
 	ADDL         R12, R12
 	JEQ          plain195
-	VBROADCASTSS 84(AX), Z11
-	VFMADD231PS  (R13), Z11, Z0
-	VFMADD231PS  64(R13), Z11, K1, Z1
-	VFMADD231PS  (R13)(DX*1), Z11, Z2
-	VFMADD231PS  64(R13)(DX*1), Z11, K1, Z3
-	VFMADD231PS  (R13)(DX*2), Z11, Z4
-	VFMADD231PS  64(R13)(DX*2), Z11, K1, Z5
-	VFMADD231PS  (R13)(R11*1), Z11, Z6
-	VFMADD231PS  64(R13)(R11*1), Z11, K1, Z7
-	LEAQ         (R13)(DX*4), R13
-	VFMADD231PS  (R13), Z11, Z8
-	VFMADD231PS  64(R13), Z11, K1, Z9
+	VBROADCASTSS 84(AX), Z7
+	VFMADD231PS  (R13), Z7, Z0
+	VFMADD231PS  64(R13), Z7, K1, Z1
+	VFMADD231PS  (R13)(DX*1), Z7, Z2
+	VFMADD231PS  64(R13)(DX*1), Z7, K1, Z3
+	VFMADD231PS  (R13)(DX*2), Z7, Z4
+	VFMADD231PS  64(R13)(DX*2), Z7, K1, Z5
 	MOVQ         16(AX), R13
 
 plain195:
@@ -7270,15 +8674,10 @@ plain195:
 	VMOVUPS Z3, K1, 64(R13)(DX*1)
 	VMOVUPS Z4, (R13)(DX*2)
 	VMOVUPS Z5, K1, 64(R13)(DX*2)
-	VMOVUPS Z6, (R13)(R11*1)
-	VMOVUPS Z7, K1, 64(R13)(R11*1)
-	LEAQ    (R13)(DX*4), R13
-	VMOVUPS Z8, (R13)
-	VMOVUPS Z9, K1, 64(R13)
 	JMP     next2
 
 rows186:
-	// 6 rows of 2 vectors
+	// 4 rows of 2 vectors
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
 	VPXORD     Z2, Z2, Z2
@@ -7287,22 +8686,10 @@ rows186:
 	VPXORD     Z5, Z5, Z5
 	VPXORD     Z6, Z6, Z6
 	VPXORD     Z7, Z7, Z7
-	VPXORD     Z8, Z8, Z8
-	VPXORD     Z9, Z9, Z9
-	VPXORD     Z10, Z10, Z10
-	VPXORD     Z11, Z11, Z11
 	CMPQ       R12, $0x40
 	JLE        short196
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
 	PREFETCHT0 (BX)
 	PREFETCHT0 64(BX)
 	PREFETCHT0 124(BX)
@@ -7324,6 +8711,285 @@ short196:
 	JNE  apart197
 
 loop199:
+	VMOVUPS          (DI), Z8
+	VMOVUPS          64(DI), Z9
+	ADDQ             R8, DI
+	VBROADCASTSS     (SI), Z10
+	VFMADD231PS      Z8, Z10, Z0
+	VFMADD231PS      Z9, Z10, Z1
+	VFMADD231PS.BCST 4(SI), Z8, Z2
+	VFMADD231PS.BCST 4(SI), Z9, Z3
+	VBROADCASTSS     8(SI), Z10
+	VFMADD231PS      Z8, Z10, Z4
+	VFMADD231PS      Z9, Z10, Z5
+	VFMADD231PS.BCST 12(SI), Z8, Z6
+	VFMADD231PS.BCST 12(SI), Z9, Z7
+	ADDQ             DX, SI
+	DECQ             R12
+	JNE              loop199
+	JMP              summed198
+
+apart197:
+loop201:
+	VMOVUPS      (DI), Z8
+	VMOVUPS      64(DI), Z9
+	ADDQ         R8, DI
+	VBROADCASTSS (SI), Z10
+	VFMADD231PS  Z8, Z10, Z0
+	VFMADD231PS  Z9, Z10, Z1
+	VBROADCASTSS (SI)(DX*1), Z11
+	VFMADD231PS  Z8, Z11, Z2
+	VFMADD231PS  Z9, Z11, Z3
+	VBROADCASTSS (SI)(DX*2), Z10
+	VFMADD231PS  Z8, Z10, Z4
+	VFMADD231PS  Z9, Z10, Z5
+	VBROADCASTSS (SI)(R11*1), Z11
+	VFMADD231PS  Z8, Z11, Z6
+	VFMADD231PS  Z9, Z11, Z7
+	ADDQ         $0x04, SI
+	DECQ         R12
+	JNE          loop201
+
+summed198:
+	MOVQ         72(AX), CX
+	MOVQ         56(AX), DX
+	SHLQ         $0x02, DX
+	LEAQ         (DX)(DX*2), R11
+	CMPL         80(AX), $0x3f800000
+	JEQ          one203
+	VBROADCASTSS 80(AX), Z8
+	VMULPS       Z8, Z0, Z0
+	VMULPS       Z8, Z1, Z1
+	VMULPS       Z8, Z2, Z2
+	VMULPS       Z8, Z3, Z3
+	VMULPS       Z8, Z4, Z4
+	VMULPS       Z8, Z5, Z5
+	VMULPS       Z8, Z6, Z6
+	VMULPS       Z8, Z7, Z7
+
+one203:
+	SUBQ         $0x10, CX
+	MOVL         $0xffffffff, BX
+	BZHIL        CX, BX, BX
+	KMOVW        BX, K1
+	MOVL         84(AX), R12
+	ADDL         R12, R12
+	JEQ          plain204
+	VBROADCASTSS 84(AX), Z9
+	VFMADD231PS  (R13), Z9, Z0
+	VFMADD231PS  64(R13), Z9, K1, Z1
+	VFMADD231PS  (R13)(DX*1), Z9, Z2
+	VFMADD231PS  64(R13)(DX*1), Z9, K1, Z3
+	VFMADD231PS  (R13)(DX*2), Z9, Z4
+	VFMADD231PS  64(R13)(DX*2), Z9, K1, Z5
+	VFMADD231PS  (R13)(R11*1), Z9, Z6
+	VFMADD231PS  64(R13)(R11*1), Z9, K1, Z7
+	MOVQ         16(AX), R13
+
+plain204:
+	VMOVUPS Z0, (R13)
+	VMOVUPS Z1, K1, 64(R13)
+	VMOVUPS Z2, (R13)(DX*1)
+	VMOVUPS Z3, K1, 64(R13)(DX*1)
+	VMOVUPS Z4, (R13)(DX*2)
+	VMOVUPS Z5, K1, 64(R13)(DX*2)
+	VMOVUPS Z6, (R13)(R11*1)
+	VMOVUPS Z7, K1, 64(R13)(R11*1)
+	JMP     next2
+
+rows165:
+	CMPQ BX, $0x06
+	JG   rows205
+	CMPQ BX, $0x05
+	JG   rows206
+
+	// 5 rows of 2 vectors
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	CMPQ       R12, $0x40
+	JLE        short207
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	PREFETCHT0 124(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	PREFETCHT0 124(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	PREFETCHT0 124(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	PREFETCHT0 124(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	PREFETCHT0 124(BX)
+
+short207:
+	CMPQ 32(AX), $0x01
+	JNE  apart208
+
+loop210:
+	VMOVUPS          (DI), Z10
+	VMOVUPS          64(DI), Z11
+	ADDQ             R8, DI
+	VBROADCASTSS     (SI), Z12
+	VFMADD231PS      Z10, Z12, Z0
+	VFMADD231PS      Z11, Z12, Z1
+	VFMADD231PS.BCST 4(SI), Z10, Z2
+	VFMADD231PS.BCST 4(SI), Z11, Z3
+	VBROADCASTSS     8(SI), Z12
+	VFMADD231PS      Z10, Z12, Z4
+	VFMADD231PS      Z11, Z12, Z5
+	VFMADD231PS.BCST 12(SI), Z10, Z6
+	VFMADD231PS.BCST 12(SI), Z11, Z7
+	VBROADCASTSS     16(SI), Z12
+	VFMADD231PS      Z10, Z12, Z8
+	VFMADD231PS      Z11, Z12, Z9
+	ADDQ             DX, SI
+	DECQ             R12
+	JNE              loop210
+	JMP              summed209
+
+apart208:
+loop212:
+	VMOVUPS      (DI), Z10
+	VMOVUPS      64(DI), Z11
+	ADDQ         R8, DI
+	VBROADCASTSS (SI), Z12
+	VFMADD231PS  Z10, Z12, Z0
+	VFMADD231PS  Z11, Z12, Z1
+	VBROADCASTSS (SI)(DX*1), Z13
+	VFMADD231PS  Z10, Z13, Z2
+	VFMADD231PS  Z11, Z13, Z3
+	VBROADCASTSS (SI)(DX*2), Z12
+	VFMADD231PS  Z10, Z12, Z4
+	VFMADD231PS  Z11, Z12, Z5
+	VBROADCASTSS (SI)(R11*1), Z13
+	VFMADD231PS  Z10, Z13, Z6
+	VFMADD231PS  Z11, Z13, Z7
+	VBROADCASTSS (SI)(DX*4), Z12
+	VFMADD231PS  Z10, Z12, Z8
+	VFMADD231PS  Z11, Z12, Z9
+	ADDQ         $0x04, SI
+	DECQ         R12
+	JNE          loop212
+
+summed209:
+	MOVQ         72(AX), CX
+	MOVQ         56(AX), DX
+	SHLQ         $0x02, DX
+	LEAQ         (DX)(DX*2), R11
+	CMPL         80(AX), $0x3f800000
+	JEQ          one214
+	VBROADCASTSS 80(AX), Z10
+	VMULPS       Z10, Z0, Z0
+	VMULPS       Z10, Z1, Z1
+	VMULPS       Z10, Z2, Z2
+	VMULPS       Z10, Z3, Z3
+	VMULPS       Z10, Z4, Z4
+	VMULPS       Z10, Z5, Z5
+	VMULPS       Z10, Z6, Z6
+	VMULPS       Z10, Z7, Z7
+	VMULPS       Z10, Z8, Z8
+	VMULPS       Z10, Z9, Z9
+
+one214:
+	SUBQ         $0x10, CX
+	MOVL         $0xffffffff, BX
+	BZHIL        CX, BX, BX
+	KMOVW        BX, K1
+	MOVL         84(AX), R12
+	ADDL         R12, R12
+	JEQ          plain215
+	VBROADCASTSS 84(AX), Z11
+	VFMADD231PS  (R13), Z11, Z0
+	VFMADD231PS  64(R13), Z11, K1, Z1
+	VFMADD231PS  (R13)(DX*1), Z11, Z2
+	VFMADD231PS  64(R13)(DX*1), Z11, K1, Z3
+	VFMADD231PS  (R13)(DX*2), Z11, Z4
+	VFMADD231PS  64(R13)(DX*2), Z11, K1, Z5
+	VFMADD231PS  (R13)(R11*1), Z11, Z6
+	VFMADD231PS  64(R13)(R11*1), Z11, K1, Z7
+	LEAQ         (R13)(DX*4), R13
+	VFMADD231PS  (R13), Z11, Z8
+	VFMADD231PS  64(R13), Z11, K1, Z9
+	MOVQ         16(AX), R13
+
+plain215:
+	VMOVUPS Z0, (R13)
+	VMOVUPS Z1, K1, 64(R13)
+	VMOVUPS Z2, (R13)(DX*1)
+	VMOVUPS Z3, K1, 64(R13)(DX*1)
+	VMOVUPS Z4, (R13)(DX*2)
+	VMOVUPS Z5, K1, 64(R13)(DX*2)
+	VMOVUPS Z6, (R13)(R11*1)
+	VMOVUPS Z7, K1, 64(R13)(R11*1)
+	LEAQ    (R13)(DX*4), R13
+	VMOVUPS Z8, (R13)
+	VMOVUPS Z9, K1, 64(R13)
+	JMP     next2
+
+rows206:
+	// 6 rows of 2 vectors
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	CMPQ       R12, $0x40
+	JLE        short216
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	PREFETCHT0 124(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	PREFETCHT0 124(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	PREFETCHT0 124(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	PREFETCHT0 124(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	PREFETCHT0 124(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	PREFETCHT0 124(BX)
+
+short216:
+	CMPQ 32(AX), $0x01
+	JNE  apart217
+
+loop219:
 	VMOVUPS          (DI), Z12
 	VMOVUPS          64(DI), Z13
 	ADDQ             R8, DI
@@ -7344,14 +9010,14 @@ loop199:
 	VFMADD231PS.BCST 20(SI), Z13, Z11
 	ADDQ             DX, SI
 	DECQ             R12
-	JNE              loop199
-	JMP              summed198
+	JNE              loop219
+	JMP              summed218
 
-apart197:
+apart217:
 	LEAQ (SI)(DX*4), R9
 	ADDQ DX, R9
 
-loop201:
+loop221:
 	VMOVUPS      (DI), Z12
 	VMOVUPS      64(DI), Z13
 	ADDQ         R8, DI
@@ -7376,15 +9042,15 @@ loop201:
 	ADDQ         $0x04, SI
 	ADDQ         $0x04, R9
 	DECQ         R12
-	JNE          loop201
+	JNE          loop221
 
-summed198:
+summed218:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one203
+	JEQ          one223
 	VBROADCASTSS 80(AX), Z12
 	VMULPS       Z12, Z0, Z0
 	VMULPS       Z12, Z1, Z1
@@ -7399,14 +9065,14 @@ summed198:
 	VMULPS       Z12, Z10, Z10
 	VMULPS       Z12, Z11, Z11
 
-one203:
+one223:
 	SUBQ         $0x10, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain204
+	JEQ          plain224
 	VBROADCASTSS 84(AX), Z13
 	VFMADD231PS  (R13), Z13, Z0
 	VFMADD231PS  64(R13), Z13, K1, Z1
@@ -7423,7 +9089,7 @@ one203:
 	VFMADD231PS  64(R13)(DX*1), Z13, K1, Z11
 	MOVQ         16(AX), R13
 
-plain204:
+plain224:
 	VMOVUPS Z0, (R13)
 	VMOVUPS Z1, K1, 64(R13)
 	VMOVUPS Z2, (R13)(DX*1)
@@ -7439,7 +9105,7 @@ plain204:
 	VMOVUPS Z11, K1, 64(R13)(DX*1)
 	JMP     next2
 
-rows185:
+rows205:
 	// 7 rows of 2 vectors
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
@@ -7456,7 +9122,7 @@ rows185:
 	VPXORD     Z12, Z12, Z12
 	VPXORD     Z13, Z13, Z13
 	CMPQ       R12, $0x40
-	JLE        short205
+	JLE        short225
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -7487,11 +9153,11 @@ rows185:
 	PREFETCHT0 64(BX)
 	PREFETCHT0 124(BX)
 
-short205:
+short225:
 	CMPQ 32(AX), $0x01
-	JNE  apart206
+	JNE  apart226
 
-loop208:
+loop228:
 	VMOVUPS          (DI), Z14
 	VMOVUPS          64(DI), Z15
 	ADDQ             R8, DI
@@ -7515,14 +9181,14 @@ loop208:
 	VFMADD231PS      Z15, Z16, Z13
 	ADDQ             DX, SI
 	DECQ             R12
-	JNE              loop208
-	JMP              summed207
+	JNE              loop228
+	JMP              summed227
 
-apart206:
+apart226:
 	LEAQ (SI)(DX*4), R9
 	ADDQ DX, R9
 
-loop210:
+loop230:
 	VMOVUPS      (DI), Z14
 	VMOVUPS      64(DI), Z15
 	ADDQ         R8, DI
@@ -7550,15 +9216,15 @@ loop210:
 	ADDQ         $0x04, SI
 	ADDQ         $0x04, R9
 	DECQ         R12
-	JNE          loop210
+	JNE          loop230
 
-summed207:
+summed227:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one212
+	JEQ          one232
 	VBROADCASTSS 80(AX), Z14
 	VMULPS       Z14, Z0, Z0
 	VMULPS       Z14, Z1, Z1
@@ -7575,14 +9241,14 @@ summed207:
 	VMULPS       Z14, Z12, Z12
 	VMULPS       Z14, Z13, Z13
 
-one212:
+one232:
 	SUBQ         $0x10, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain213
+	JEQ          plain233
 	VBROADCASTSS 84(AX), Z15
 	VFMADD231PS  (R13), Z15, Z0
 	VFMADD231PS  64(R13), Z15, K1, Z1
@@ -7601,7 +9267,7 @@ one212:
 	VFMADD231PS  64(R13)(DX*2), Z15, K1, Z13
 	MOVQ         16(AX), R13
 
-plain213:
+plain233:
 	VMOVUPS Z0, (R13)
 	VMOVUPS Z1, K1, 64(R13)
 	VMOVUPS Z2, (R13)(DX*1)
@@ -7619,13 +9285,13 @@ plain213:
 	VMOVUPS Z13, K1, 64(R13)(DX*2)
 	JMP     next2
 
-rows144:
+rows164:
 	CMPQ BX, $0x0b
-	JG   rows214
+	JG   rows234
 	CMPQ BX, $0x09
-	JG   rows215
+	JG   rows235
 	CMPQ BX, $0x08
-	JG   rows216
+	JG   rows236
 
 	// 8 rows of 2 vectors
 	VPXORD     Z0, Z0, Z0
@@ -7645,7 +9311,7 @@ rows144:
 	VPXORD     Z14, Z14, Z14
 	VPXORD     Z15, Z15, Z15
 	CMPQ       R12, $0x40
-	JLE        short217
+	JLE        short237
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -7680,11 +9346,11 @@ rows144:
 	PREFETCHT0 64(BX)
 	PREFETCHT0 124(BX)
 
-short217:
+short237:
 	CMPQ 32(AX), $0x01
-	JNE  apart218
+	JNE  apart238
 
-loop220:
+loop240:
 	VMOVUPS          (DI), Z16
 	VMOVUPS          64(DI), Z17
 	ADDQ             R8, DI
@@ -7710,14 +9376,14 @@ loop220:
 	VFMADD231PS.BCST 28(SI), Z17, Z15
 	ADDQ             DX, SI
 	DECQ             R12
-	JNE              loop220
-	JMP              summed219
+	JNE              loop240
+	JMP              summed239
 
-apart218:
+apart238:
 	LEAQ (SI)(DX*4), R9
 	ADDQ DX, R9
 
-loop222:
+loop242:
 	VMOVUPS      (DI), Z16
 	VMOVUPS      64(DI), Z17
 	ADDQ         R8, DI
@@ -7748,15 +9414,15 @@ loop222:
 	ADDQ         $0x04, SI
 	ADDQ         $0x04, R9
 	DECQ         R12
-	JNE          loop222
+	JNE          loop242
 
-summed219:
+summed239:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one224
+	JEQ          one244
 	VBROADCASTSS 80(AX), Z16
 	VMULPS       Z16, Z0, Z0
 	VMULPS       Z16, Z1, Z1
@@ -7775,14 +9441,14 @@ summed219:
 	VMULPS       Z16, Z14, Z14
 	VMULPS       Z16, Z15, Z15
 
-one224:
+one244:
 	SUBQ         $0x10, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain225
+	JEQ          plain245
 	VBROADCASTSS 84(AX), Z17
 	VFMADD231PS  (R13), Z17, Z0
 	VFMADD231PS  64(R13), Z17, K1, Z1
@@ -7803,7 +9469,7 @@ one224:
 	VFMADD231PS  64(R13)(R11*1), Z17, K1, Z15
 	MOVQ         16(AX), R13
 
-plain225:
+plain245:
 	VMOVUPS Z0, (R13)
 	VMOVUPS Z1, K1, 64(R13)
 	VMOVUPS Z2, (R13)(DX*1)
@@ -7823,7 +9489,7 @@ plain225:
 	VMOVUPS Z15, K1, 64(R13)(R11*1)
 	JMP     next2
 
-rows216:
+rows236:
 	// 9 rows of 2 vectors
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
@@ -7844,7 +9510,7 @@ rows216:
 	VPXORD     Z16, Z16, Z16
 	VPXORD     Z17, Z17, Z17
 	CMPQ       R12, $0x40
-	JLE        short226
+	JLE        short246
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -7883,11 +9549,11 @@ rows216:
 	PREFETCHT0 64(BX)
 	PREFETCHT0 124(BX)
 
-short226:
+short246:
 	CMPQ 32(AX), $0x01
-	JNE  apart227
+	JNE  apart247
 
-loop229:
+loop249:
 	VMOVUPS          (DI), Z18
 	VMOVUPS          64(DI), Z19
 	ADDQ             R8, DI
@@ -7916,14 +9582,14 @@ loop229:
 	VFMADD231PS      Z19, Z20, Z17
 	ADDQ             DX, SI
 	DECQ             R12
-	JNE              loop229
-	JMP              summed228
+	JNE              loop249
+	JMP              summed248
 
-apart227:
+apart247:
 	LEAQ (SI)(DX*4), R9
 	ADDQ DX, R9
 
-loop231:
+loop251:
 	VMOVUPS      (DI), Z18
 	VMOVUPS      64(DI), Z19
 	ADDQ         R8, DI
@@ -7957,15 +9623,15 @@ loop231:
 	ADDQ         $0x04, SI
 	ADDQ         $0x04, R9
 	DECQ         R12
-	JNE          loop231
+	JNE          loop251
 
-summed228:
+summed248:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one233
+	JEQ          one253
 	VBROADCASTSS 80(AX), Z18
 	VMULPS       Z18, Z0, Z0
 	VMULPS       Z18, Z1, Z1
@@ -7986,14 +9652,14 @@ summed228:
 	VMULPS       Z18, Z16, Z16
 	VMULPS       Z18, Z17, Z17
 
-one233:
+one253:
 	SUBQ         $0x10, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain234
+	JEQ          plain254
 	VBROADCASTSS 84(AX), Z19
 	VFMADD231PS  (R13), Z19, Z0
 	VFMADD231PS  64(R13), Z19, K1, Z1
@@ -8017,7 +9683,7 @@ one233:
 	VFMADD231PS  64(R13), Z19, K1, Z17
 	MOVQ         16(AX), R13
 
-plain234:
+plain254:
 	VMOVUPS Z0, (R13)
 	VMOVUPS Z1, K1, 64(R13)
 	VMOVUPS Z2, (R13)(DX*1)
@@ -8040,9 +9706,9 @@ plain234:
 	VMOVUPS Z17, K1, 64(R13)
 	JMP     next2
 
-rows215:
+rows235:
 	CMPQ BX, $0x0a
-	JG   rows235
+	JG   rows255
 
 	// 10 rows of 2 vectors
 	VPXORD     Z0, Z0, Z0
@@ -8065,504 +9731,6 @@ rows215:
 	VPXORD     Z17, Z17, Z17
 	VPXORD     Z18, Z18, Z18
 	VPXORD     Z19, Z19, Z19
-	CMPQ       R12, $0x40
-	JLE        short236
-	MOVQ       56(AX), CX
-	MOVQ       R13, BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-
-short236:
-	CMPQ 32(AX), $0x01
-	JNE  apart237
-
-loop239:
-	VMOVUPS          (DI), Z20
-	VMOVUPS          64(DI), Z21
-	ADDQ             R8, DI
-	VBROADCASTSS     (SI), Z22
-	VFMADD231PS      Z20, Z22, Z0
-	VFMADD231PS      Z21, Z22, Z1
-	VFMADD231PS.BCST 4(SI), Z20, Z2
-	VFMADD231PS.BCST 4(SI), Z21, Z3
-	VBROADCASTSS     8(SI), Z22
-	VFMADD231PS      Z20, Z22, Z4
-	VFMADD231PS      Z21, Z22, Z5
-	VFMADD231PS.BCST 12(SI), Z20, Z6
-	VFMADD231PS.BCST 12(SI), Z21, Z7
-	VBROADCASTSS     16(SI), Z22
-	VFMADD231PS      Z20, Z22, Z8
-	VFMADD231PS      Z21, Z22, Z9
-	VFMADD231PS.BCST 20(SI), Z20, Z10
-	VFMADD231PS.BCST 20(SI), Z21, Z11
-	VBROADCASTSS     24(SI), Z22
-	VFMADD231PS      Z20, Z22, Z12
-	VFMADD231PS      Z21, Z22, Z13
-	VFMADD231PS.BCST 28(SI), Z20, Z14
-	VFMADD231PS.BCST 28(SI), Z21, Z15
-	VBROADCASTSS     32(SI), Z22
-	VFMADD231PS      Z20, Z22, Z16
-	VFMADD231PS      Z21, Z22, Z17
-	VFMADD231PS.BCST 36(SI), Z20, Z18
-	VFMADD231PS.BCST 36(SI), Z21, Z19
-	ADDQ             DX, SI
-	DECQ             R12
-	JNE              loop239
-	JMP              summed238
-
-apart237:
-	LEAQ (SI)(DX*4), R9
-	ADDQ DX, R9
-
-loop241:
-	VMOVUPS      (DI), Z20
-	VMOVUPS      64(DI), Z21
-	ADDQ         R8, DI
-	VBROADCASTSS (SI), Z22
-	VFMADD231PS  Z20, Z22, Z0
-	VFMADD231PS  Z21, Z22, Z1
-	VBROADCASTSS (SI)(DX*1), Z23
-	VFMADD231PS  Z20, Z23, Z2
-	VFMADD231PS  Z21, Z23, Z3
-	VBROADCASTSS (SI)(DX*2), Z22
-	VFMADD231PS  Z20, Z22, Z4
-	VFMADD231PS  Z21, Z22, Z5
-	VBROADCASTSS (SI)(R11*1), Z23
-	VFMADD231PS  Z20, Z23, Z6
-	VFMADD231PS  Z21, Z23, Z7
-	VBROADCASTSS (SI)(DX*4), Z22
-	VFMADD231PS  Z20, Z22, Z8
-	VFMADD231PS  Z21, Z22, Z9
-	VBROADCASTSS (R9), Z23
-	VFMADD231PS  Z20, Z23, Z10
-	VFMADD231PS  Z21, Z23, Z11
-	VBROADCASTSS (R9)(DX*1), Z22
-	VFMADD231PS  Z20, Z22, Z12
-	VFMADD231PS  Z21, Z22, Z13
-	VBROADCASTSS (R9)(DX*2), Z23
-	VFMADD231PS  Z20, Z23, Z14
-	VFMADD231PS  Z21, Z23, Z15
-	VBROADCASTSS (R9)(R11*1), Z22
-	VFMADD231PS  Z20, Z22, Z16
-	VFMADD231PS  Z21, Z22, Z17
-	VBROADCASTSS (R9)(DX*4), Z23
-	VFMADD231PS  Z20, Z23, Z18
-	VFMADD231PS  Z21, Z23, Z19
-	ADDQ         $0x04, SI
-	ADDQ         $0x04, R9
-	DECQ         R12
-	JNE          loop241
-
-summed238:
-	MOVQ         72(AX), CX
-	MOVQ         56(AX), DX
-	SHLQ         $0x02, DX
-	LEAQ         (DX)(DX*2), R11
-	CMPL         80(AX), $0x3f800000
-	JEQ          one243
-	VBROADCASTSS 80(AX), Z20
-	VMULPS       Z20, Z0, Z0
-	VMULPS       Z20, Z1, Z1
-	VMULPS       Z20, Z2, Z2
-	VMULPS       Z20, Z3, Z3
-	VMULPS       Z20, Z4, Z4
-	VMULPS       Z20, Z5, Z5
-	VMULPS       Z20, Z6, Z6
-	VMULPS       Z20, Z7, Z7
-	VMULPS       Z20, Z8, Z8
-	VMULPS       Z20, Z9, Z9
-	VMULPS       Z20, Z10, Z10
-	VMULPS       Z20, Z11, Z11
-	VMULPS       Z20, Z12, Z12
-	VMULPS       Z20, Z13, Z13
-	VMULPS       Z20, Z14, Z14
-	VMULPS       Z20, Z15, Z15
-	VMULPS       Z20, Z16, Z16
-	VMULPS       Z20, Z17, Z17
-	VMULPS       Z20, Z18, Z18
-	VMULPS       Z20, Z19, Z19
-
-one243:
-	SUBQ         $0x10, CX
-	MOVL         $0xffffffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVL         84(AX), R12
-	ADDL         R12, R12
-	JEQ          plain244
-	VBROADCASTSS 84(AX), Z21
-	VFMADD231PS  (R13), Z21, Z0
-	VFMADD231PS  64(R13), Z21, K1, Z1
-	VFMADD231PS  (R13)(DX*1), Z21, Z2
-	VFMADD231PS  64(R13)(DX*1), Z21, K1, Z3
-	VFMADD231PS  (R13)(DX*2), Z21, Z4
-	VFMADD231PS  64(R13)(DX*2), Z21, K1, Z5
-	VFMADD231PS  (R13)(R11*1), Z21, Z6
-	VFMADD231PS  64(R13)(R11*1), Z21, K1, Z7
-	LEAQ         (R13)(DX*4), R13
-	VFMADD231PS  (R13), Z21, Z8
-	VFMADD231PS  64(R13), Z21, K1, Z9
-	VFMADD231PS  (R13)(DX*1), Z21, Z10
-	VFMADD231PS  64(R13)(DX*1), Z21, K1, Z11
-	VFMADD231PS  (R13)(DX*2), Z21, Z12
-	VFMADD231PS  64(R13)(DX*2), Z21, K1, Z13
-	VFMADD231PS  (R13)(R11*1), Z21, Z14
-	VFMADD231PS  64(R13)(R11*1), Z21, K1, Z15
-	LEAQ         (R13)(DX*4), R13
-	VFMADD231PS  (R13), Z21, Z16
-	VFMADD231PS  64(R13), Z21, K1, Z17
-	VFMADD231PS  (R13)(DX*1), Z21, Z18
-	VFMADD231PS  64(R13)(DX*1), Z21, K1, Z19
-	MOVQ         16(AX), R13
-
-plain244:
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, K1, 64(R13)
-	VMOVUPS Z2, (R13)(DX*1)
-	VMOVUPS Z3, K1, 64(R13)(DX*1)
-	VMOVUPS Z4, (R13)(DX*2)
-	VMOVUPS Z5, K1, 64(R13)(DX*2)
-	VMOVUPS Z6, (R13)(R11*1)
-	VMOVUPS Z7, K1, 64(R13)(R11*1)
-	LEAQ    (R13)(DX*4), R13
-	VMOVUPS Z8, (R13)
-	VMOVUPS Z9, K1, 64(R13)
-	VMOVUPS Z10, (R13)(DX*1)
-	VMOVUPS Z11, K1, 64(R13)(DX*1)
-	VMOVUPS Z12, (R13)(DX*2)
-	VMOVUPS Z13, K1, 64(R13)(DX*2)
-	VMOVUPS Z14, (R13)(R11*1)
-	VMOVUPS Z15, K1, 64(R13)(R11*1)
-	LEAQ    (R13)(DX*4), R13
-	VMOVUPS Z16, (R13)
-	VMOVUPS Z17, K1, 64(R13)
-	VMOVUPS Z18, (R13)(DX*1)
-	VMOVUPS Z19, K1, 64(R13)(DX*1)
-	JMP     next2
-
-rows235:
-	// 11 rows of 2 vectors
-	VPXORD     Z0, Z0, Z0
-	VPXORD     Z1, Z1, Z1
-	VPXORD     Z2, Z2, Z2
-	VPXORD     Z3, Z3, Z3
-	VPXORD     Z4, Z4, Z4
-	VPXORD     Z5, Z5, Z5
-	VPXORD     Z6, Z6, Z6
-	VPXORD     Z7, Z7, Z7
-	VPXORD     Z8, Z8, Z8
-	VPXORD     Z9, Z9, Z9
-	VPXORD     Z10, Z10, Z10
-	VPXORD     Z11, Z11, Z11
-	VPXORD     Z12, Z12, Z12
-	VPXORD     Z13, Z13, Z13
-	VPXORD     Z14, Z14, Z14
-	VPXORD     Z15, Z15, Z15
-	VPXORD     Z16, Z16, Z16
-	VPXORD     Z17, Z17, Z17
-	VPXORD     Z18, Z18, Z18
-	VPXORD     Z19, Z19, Z19
-	VPXORD     Z20, Z20, Z20
-	VPXORD     Z21, Z21, Z21
-	CMPQ       R12, $0x40
-	JLE        short245
-	MOVQ       56(AX), CX
-	MOVQ       R13, BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-
-short245:
-	CMPQ 32(AX), $0x01
-	JNE  apart246
-
-loop248:
-	VMOVUPS          (DI), Z22
-	VMOVUPS          64(DI), Z23
-	ADDQ             R8, DI
-	VBROADCASTSS     (SI), Z24
-	VFMADD231PS      Z22, Z24, Z0
-	VFMADD231PS      Z23, Z24, Z1
-	VFMADD231PS.BCST 4(SI), Z22, Z2
-	VFMADD231PS.BCST 4(SI), Z23, Z3
-	VBROADCASTSS     8(SI), Z24
-	VFMADD231PS      Z22, Z24, Z4
-	VFMADD231PS      Z23, Z24, Z5
-	VFMADD231PS.BCST 12(SI), Z22, Z6
-	VFMADD231PS.BCST 12(SI), Z23, Z7
-	VBROADCASTSS     16(SI), Z24
-	VFMADD231PS      Z22, Z24, Z8
-	VFMADD231PS      Z23, Z24, Z9
-	VFMADD231PS.BCST 20(SI), Z22, Z10
-	VFMADD231PS.BCST 20(SI), Z23, Z11
-	VBROADCASTSS     24(SI), Z24
-	VFMADD231PS      Z22, Z24, Z12
-	VFMADD231PS      Z23, Z24, Z13
-	VFMADD231PS.BCST 28(SI), Z22, Z14
-	VFMADD231PS.BCST 28(SI), Z23, Z15
-	VBROADCASTSS     32(SI), Z24
-	VFMADD231PS      Z22, Z24, Z16
-	VFMADD231PS      Z23, Z24, Z17
-	VFMADD231PS.BCST 36(SI), Z22, Z18
-	VFMADD231PS.BCST 36(SI), Z23, Z19
-	VBROADCASTSS     40(SI), Z24
-	VFMADD231PS      Z22, Z24, Z20
-	VFMADD231PS      Z23, Z24, Z21
-	ADDQ             DX, SI
-	DECQ             R12
-	JNE              loop248
-	JMP              summed247
-
-apart246:
-	LEAQ (SI)(DX*4), R9
-	ADDQ DX, R9
-	LEAQ (R9)(DX*4), R10
-	ADDQ DX, R10
-
-loop250:
-	VMOVUPS      (DI), Z22
-	VMOVUPS      64(DI), Z23
-	ADDQ         R8, DI
-	VBROADCASTSS (SI), Z24
-	VFMADD231PS  Z22, Z24, Z0
-	VFMADD231PS  Z23, Z24, Z1
-	VBROADCASTSS (SI)(DX*1), Z25
-	VFMADD231PS  Z22, Z25, Z2
-	VFMADD231PS  Z23, Z25, Z3
-	VBROADCASTSS (SI)(DX*2), Z24
-	VFMADD231PS  Z22, Z24, Z4
-	VFMADD231PS  Z23, Z24, Z5
-	VBROADCASTSS (SI)(R11*1), Z25
-	VFMADD231PS  Z22, Z25, Z6
-	VFMADD231PS  Z23, Z25, Z7
-	VBROADCASTSS (SI)(DX*4), Z24
-	VFMADD231PS  Z22, Z24, Z8
-	VFMADD231PS  Z23, Z24, Z9
-	VBROADCASTSS (R9), Z25
-	VFMADD231PS  Z22, Z25, Z10
-	VFMADD231PS  Z23, Z25, Z11
-	VBROADCASTSS (R9)(DX*1), Z24
-	VFMADD231PS  Z22, Z24, Z12
-	VFMADD231PS  Z23, Z24, Z13
-	VBROADCASTSS (R9)(DX*2), Z25
-	VFMADD231PS  Z22, Z25, Z14
-	VFMADD231PS  Z23, Z25, Z15
-	VBROADCASTSS (R9)(R11*1), Z24
-	VFMADD231PS  Z22, Z24, Z16
-	VFMADD231PS  Z23, Z24, Z17
-	VBROADCASTSS (R9)(DX*4), Z25
-	VFMADD231PS  Z22, Z25, Z18
-	VFMADD231PS  Z23, Z25, Z19
-	VBROADCASTSS (R10), Z24
-	VFMADD231PS  Z22, Z24, Z20
-	VFMADD231PS  Z23, Z24, Z21
-	ADDQ         $0x04, SI
-	ADDQ         $0x04, R9
-	ADDQ         $0x04, R10
-	DECQ         R12
-	JNE          loop250
-
-summed247:
-	MOVQ         72(AX), CX
-	MOVQ         56(AX), DX
-	SHLQ         $0x02, DX
-	LEAQ         (DX)(DX*2), R11
-	CMPL         80(AX), $0x3f800000
-	JEQ          one252
-	VBROADCASTSS 80(AX), Z22
-	VMULPS       Z22, Z0, Z0
-	VMULPS       Z22, Z1, Z1
-	VMULPS       Z22, Z2, Z2
-	VMULPS       Z22, Z3, Z3
-	VMULPS       Z22, Z4, Z4
-	VMULPS       Z22, Z5, Z5
-	VMULPS       Z22, Z6, Z6
-	VMULPS       Z22, Z7, Z7
-	VMULPS       Z22, Z8, Z8
-	VMULPS       Z22, Z9, Z9
-	VMULPS       Z22, Z10, Z10
-	VMULPS       Z22, Z11, Z11
-	VMULPS       Z22, Z12, Z12
-	VMULPS       Z22, Z13, Z13
-	VMULPS       Z22, Z14, Z14
-	VMULPS       Z22, Z15, Z15
-	VMULPS       Z22, Z16, Z16
-	VMULPS       Z22, Z17, Z17
-	VMULPS       Z22, Z18, Z18
-	VMULPS       Z22, Z19, Z19
-	VMULPS       Z22, Z20, Z20
-	VMULPS       Z22, Z21, Z21
-
-one252:
-	SUBQ         $0x10, CX
-	MOVL         $0xffffffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVL         84(AX), R12
-	ADDL         R12, R12
-	JEQ          plain253
-	VBROADCASTSS 84(AX), Z23
-	VFMADD231PS  (R13), Z23, Z0
-	VFMADD231PS  64(R13), Z23, K1, Z1
-	VFMADD231PS  (R13)(DX*1), Z23, Z2
-	VFMADD231PS  64(R13)(DX*1), Z23, K1, Z3
-	VFMADD231PS  (R13)(DX*2), Z23, Z4
-	VFMADD231PS  64(R13)(DX*2), Z23, K1, Z5
-	VFMADD231PS  (R13)(R11*1), Z23, Z6
-	VFMADD231PS  64(R13)(R11*1), Z23, K1, Z7
-	LEAQ         (R13)(DX*4), R13
-	VFMADD231PS  (R13), Z23, Z8
-	VFMADD231PS  64(R13), Z23, K1, Z9
-	VFMADD231PS  (R13)(DX*1), Z23, Z10
-	VFMADD231PS  64(R13)(DX*1), Z23, K1, Z11
-	VFMADD231PS  (R13)(DX*2), Z23, Z12
-	VFMADD231PS  64(R13)(DX*2), Z23, K1, Z13
-	VFMADD231PS  (R13)(R11*1), Z23, Z14
-	VFMADD231PS  64(R13)(R11*1), Z23, K1, Z15
-	LEAQ         (R13)(DX*4), R13
-	VFMADD231PS  (R13), Z23, Z16
-	VFMADD231PS  64(R13), Z23, K1, Z17
-	VFMADD231PS  (R13)(DX*1), Z23, Z18
-	VFMADD231PS  64(R13)(DX*1), Z23, K1, Z19
-	VFMADD231PS  (R13)(DX*2), Z23, Z20
-	VFMADD231PS  64(R13)(DX*2), Z23, K1, Z21
-	MOVQ         16(AX), R13
-
-plain253:
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, K1, 64(R13)
-	VMOVUPS Z2, (R13)(DX*1)
-	VMOVUPS Z3, K1, 64(R13)(DX*1)
-	VMOVUPS Z4, (R13)(DX*2)
-	VMOVUPS Z5, K1, 64(R13)(DX*2)
-	VMOVUPS Z6, (R13)(R11*1)
-	VMOVUPS Z7, K1, 64(R13)(R11*1)
-	LEAQ    (R13)(DX*4), R13
-	VMOVUPS Z8, (R13)
-	VMOVUPS Z9, K1, 64(R13)
-	VMOVUPS Z10, (R13)(DX*1)
-	VMOVUPS Z11, K1, 64(R13)(DX*1)
-	VMOVUPS Z12, (R13)(DX*2)
-	VMOVUPS Z13, K1, 64(R13)(DX*2)
-	VMOVUPS Z14, (R13)(R11*1)
-	VMOVUPS Z15, K1, 64(R13)(R11*1)
-	LEAQ    (R13)(DX*4), R13
-	VMOVUPS Z16, (R13)
-	VMOVUPS Z17, K1, 64(R13)
-	VMOVUPS Z18, (R13)(DX*1)
-	VMOVUPS Z19, K1, 64(R13)(DX*1)
-	VMOVUPS Z20, (R13)(DX*2)
-	VMOVUPS Z21, K1, 64(R13)(DX*2)
-	JMP     next2
-
-rows214:
-	CMPQ BX, $0x0d
-	JG   rows254
-	CMPQ BX, $0x0c
-	JG   rows255
-
-	// 12 rows of 2 vectors
-	VPXORD     Z0, Z0, Z0
-	VPXORD     Z1, Z1, Z1
-	VPXORD     Z2, Z2, Z2
-	VPXORD     Z3, Z3, Z3
-	VPXORD     Z4, Z4, Z4
-	VPXORD     Z5, Z5, Z5
-	VPXORD     Z6, Z6, Z6
-	VPXORD     Z7, Z7, Z7
-	VPXORD     Z8, Z8, Z8
-	VPXORD     Z9, Z9, Z9
-	VPXORD     Z10, Z10, Z10
-	VPXORD     Z11, Z11, Z11
-	VPXORD     Z12, Z12, Z12
-	VPXORD     Z13, Z13, Z13
-	VPXORD     Z14, Z14, Z14
-	VPXORD     Z15, Z15, Z15
-	VPXORD     Z16, Z16, Z16
-	VPXORD     Z17, Z17, Z17
-	VPXORD     Z18, Z18, Z18
-	VPXORD     Z19, Z19, Z19
-	VPXORD     Z20, Z20, Z20
-	VPXORD     Z21, Z21, Z21
-	VPXORD     Z22, Z22, Z22
-	VPXORD     Z23, Z23, Z23
 	CMPQ       R12, $0x40
 	JLE        short256
 	MOVQ       56(AX), CX
@@ -8606,24 +9774,522 @@ rows214:
 	PREFETCHT0 (BX)
 	PREFETCHT0 64(BX)
 	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
-	LEAQ       (BX)(CX*4), BX
-	PREFETCHT0 (BX)
-	PREFETCHT0 64(BX)
-	PREFETCHT0 124(BX)
 
 short256:
 	CMPQ 32(AX), $0x01
 	JNE  apart257
+
+loop259:
+	VMOVUPS          (DI), Z20
+	VMOVUPS          64(DI), Z21
+	ADDQ             R8, DI
+	VBROADCASTSS     (SI), Z22
+	VFMADD231PS      Z20, Z22, Z0
+	VFMADD231PS      Z21, Z22, Z1
+	VFMADD231PS.BCST 4(SI), Z20, Z2
+	VFMADD231PS.BCST 4(SI), Z21, Z3
+	VBROADCASTSS     8(SI), Z22
+	VFMADD231PS      Z20, Z22, Z4
+	VFMADD231PS      Z21, Z22, Z5
+	VFMADD231PS.BCST 12(SI), Z20, Z6
+	VFMADD231PS.BCST 12(SI), Z21, Z7
+	VBROADCASTSS     16(SI), Z22
+	VFMADD231PS      Z20, Z22, Z8
+	VFMADD231PS      Z21, Z22, Z9
+	VFMADD231PS.BCST 20(SI), Z20, Z10
+	VFMADD231PS.BCST 20(SI), Z21, Z11
+	VBROADCASTSS     24(SI), Z22
+	VFMADD231PS      Z20, Z22, Z12
+	VFMADD231PS      Z21, Z22, Z13
+	VFMADD231PS.BCST 28(SI), Z20, Z14
+	VFMADD231PS.BCST 28(SI), Z21, Z15
+	VBROADCASTSS     32(SI), Z22
+	VFMADD231PS      Z20, Z22, Z16
+	VFMADD231PS      Z21, Z22, Z17
+	VFMADD231PS.BCST 36(SI), Z20, Z18
+	VFMADD231PS.BCST 36(SI), Z21, Z19
+	ADDQ             DX, SI
+	DECQ             R12
+	JNE              loop259
+	JMP              summed258
+
+apart257:
+	LEAQ (SI)(DX*4), R9
+	ADDQ DX, R9
+
+loop261:
+	VMOVUPS      (DI), Z20
+	VMOVUPS      64(DI), Z21
+	ADDQ         R8, DI
+	VBROADCASTSS (SI), Z22
+	VFMADD231PS  Z20, Z22, Z0
+	VFMADD231PS  Z21, Z22, Z1
+	VBROADCASTSS (SI)(DX*1), Z23
+	VFMADD231PS  Z20, Z23, Z2
+	VFMADD231PS  Z21, Z23, Z3
+	VBROADCASTSS (SI)(DX*2), Z22
+	VFMADD231PS  Z20, Z22, Z4
+	VFMADD231PS  Z21, Z22, Z5
+	VBROADCASTSS (SI)(R11*1), Z23
+	VFMADD231PS  Z20, Z23, Z6
+	VFMADD231PS  Z21, Z23, Z7
+	VBROADCASTSS (SI)(DX*4), Z22
+	VFMADD231PS  Z20, Z22, Z8
+	VFMADD231PS  Z21, Z22, Z9
+	VBROADCASTSS (R9), Z23
+	VFMADD231PS  Z20, Z23, Z10
+	VFMADD231PS  Z21, Z23, Z11
+	VBROADCASTSS (R9)(DX*1), Z22
+	VFMADD231PS  Z20, Z22, Z12
+	VFMADD231PS  Z21, Z22, Z13
+	VBROADCASTSS (R9)(DX*2), Z23
+	VFMADD231PS  Z20, Z23, Z14
+	VFMADD231PS  Z21, Z23, Z15
+	VBROADCASTSS (R9)(R11*1), Z22
+	VFMADD231PS  Z20, Z22, Z16
+	VFMADD231PS  Z21, Z22, Z17
+	VBROADCASTSS (R9)(DX*4), Z23
+	VFMADD231PS  Z20, Z23, Z18
+	VFMADD231PS  Z21, Z23, Z19
+	ADDQ         $0x04, SI
+	ADDQ         $0x04, R9
+	DECQ         R12
+	JNE          loop261
+
+summed258:
+	MOVQ         72(AX), CX
+	MOVQ         56(AX), DX
+	SHLQ         $0x02, DX
+	LEAQ         (DX)(DX*2), R11
+	CMPL         80(AX), $0x3f800000
+	JEQ          one263
+	VBROADCASTSS 80(AX), Z20
+	VMULPS       Z20, Z0, Z0
+	VMULPS       Z20, Z1, Z1
+	VMULPS       Z20, Z2, Z2
+	VMULPS       Z20, Z3, Z3
+	VMULPS       Z20, Z4, Z4
+	VMULPS       Z20, Z5, Z5
+	VMULPS       Z20, Z6, Z6
+	VMULPS       Z20, Z7, Z7
+	VMULPS       Z20, Z8, Z8
+	VMULPS       Z20, Z9, Z9
+	VMULPS       Z20, Z10, Z10
+	VMULPS       Z20, Z11, Z11
+	VMULPS       Z20, Z12, Z12
+	VMULPS       Z20, Z13, Z13
+	VMULPS       Z20, Z14, Z14
+	VMULPS       Z20, Z15, Z15
+	VMULPS       Z20, Z16, Z16
+	VMULPS       Z20, Z17, Z17
+	VMULPS       Z20, Z18, Z18
+	VMULPS       Z20, Z19, Z19
+
+one263:
+	SUBQ         $0x10, CX
+	MOVL         $0xffffffff, BX
+	BZHIL        CX, BX, BX
+	KMOVW        BX, K1
+	MOVL         84(AX), R12
+	ADDL         R12, R12
+	JEQ          plain264
+	VBROADCASTSS 84(AX), Z21
+	VFMADD231PS  (R13), Z21, Z0
+	VFMADD231PS  64(R13), Z21, K1, Z1
+	VFMADD231PS  (R13)(DX*1), Z21, Z2
+	VFMADD231PS  64(R13)(DX*1), Z21, K1, Z3
+	VFMADD231PS  (R13)(DX*2), Z21, Z4
+	VFMADD231PS  64(R13)(DX*2), Z21, K1, Z5
+	VFMADD231PS  (R13)(R11*1), Z21, Z6
+	VFMADD231PS  64(R13)(R11*1), Z21, K1, Z7
+	LEAQ         (R13)(DX*4), R13
+	VFMADD231PS  (R13), Z21, Z8
+	VFMADD231PS  64(R13), Z21, K1, Z9
+	VFMADD231PS  (R13)(DX*1), Z21, Z10
+	VFMADD231PS  64(R13)(DX*1), Z21, K1, Z11
+	VFMADD231PS  (R13)(DX*2), Z21, Z12
+	VFMADD231PS  64(R13)(DX*2), Z21, K1, Z13
+	VFMADD231PS  (R13)(R11*1), Z21, Z14
+	VFMADD231PS  64(R13)(R11*1), Z21, K1, Z15
+	LEAQ         (R13)(DX*4), R13
+	VFMADD231PS  (R13), Z21, Z16
+	VFMADD231PS  64(R13), Z21, K1, Z17
+	VFMADD231PS  (R13)(DX*1), Z21, Z18
+	VFMADD231PS  64(R13)(DX*1), Z21, K1, Z19
+	MOVQ         16(AX), R13
+
+plain264:
+	VMOVUPS Z0, (R13)
+	VMOVUPS Z1, K1, 64(R13)
+	VMOVUPS Z2, (R13)(DX*1)
+	VMOVUPS Z3, K1, 64(R13)(DX*1)
+	VMOVUPS Z4, (R13)(DX*2)
+	VMOVUPS Z5, K1, 64(R13)(DX*2)
+	VMOVUPS Z6, (R13)(R11*1)
+	VMOVUPS Z7, K1, 64(R13)(R11*1)
+	LEAQ    (R13)(DX*4), R13
+	VMOVUPS Z8, (R13)
+	VMOVUPS Z9, K1, 64(R13)
+	VMOVUPS Z10, (R13)(DX*1)
+	VMOVUPS Z11, K1, 64(R13)(DX*1)
+	VMOVUPS Z12, (R13)(DX*2)
+	VMOVUPS Z13, K1, 64(R13)(DX*2)
+	VMOVUPS Z14, (R13)(R11*1)
+	VMOVUPS Z15, K1, 64(R13)(R11*1)
+	LEAQ    (R13)(DX*4), R13
+	VMOVUPS Z16, (R13)
+	VMOVUPS Z17, K1, 64(R13)
+	VMOVUPS Z18, (R13)(DX*1)
+	VMOVUPS Z19, K1, 64(R13)(DX*1)
+	JMP     next2
+
+rows255:
+	// 11 rows of 2 vectors
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	VPXORD     Z18, Z18, Z18
+	VPXORD     Z19, Z19, Z19
+	VPXORD     Z20, Z20, Z20
+	VPXORD     Z21, Z21, Z21
+	CMPQ       R12, $0x40
+	JLE        short265
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	PREFETCHT0 124(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	PREFETCHT0 124(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	PREFETCHT0 124(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	PREFETCHT0 124(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	PREFETCHT0 124(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	PREFETCHT0 124(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	PREFETCHT0 124(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	PREFETCHT0 124(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	PREFETCHT0 124(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	PREFETCHT0 124(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	PREFETCHT0 124(BX)
+
+short265:
+	CMPQ 32(AX), $0x01
+	JNE  apart266
+
+loop268:
+	VMOVUPS          (DI), Z22
+	VMOVUPS          64(DI), Z23
+	ADDQ             R8, DI
+	VBROADCASTSS     (SI), Z24
+	VFMADD231PS      Z22, Z24, Z0
+	VFMADD231PS      Z23, Z24, Z1
+	VFMADD231PS.BCST 4(SI), Z22, Z2
+	VFMADD231PS.BCST 4(SI), Z23, Z3
+	VBROADCASTSS     8(SI), Z24
+	VFMADD231PS      Z22, Z24, Z4
+	VFMADD231PS      Z23, Z24, Z5
+	VFMADD231PS.BCST 12(SI), Z22, Z6
+	VFMADD231PS.BCST 12(SI), Z23, Z7
+	VBROADCASTSS     16(SI), Z24
+	VFMADD231PS      Z22, Z24, Z8
+	VFMADD231PS      Z23, Z24, Z9
+	VFMADD231PS.BCST 20(SI), Z22, Z10
+	VFMADD231PS.BCST 20(SI), Z23, Z11
+	VBROADCASTSS     24(SI), Z24
+	VFMADD231PS      Z22, Z24, Z12
+	VFMADD231PS      Z23, Z24, Z13
+	VFMADD231PS.BCST 28(SI), Z22, Z14
+	VFMADD231PS.BCST 28(SI), Z23, Z15
+	VBROADCASTSS     32(SI), Z24
+	VFMADD231PS      Z22, Z24, Z16
+	VFMADD231PS      Z23, Z24, Z17
+	VFMADD231PS.BCST 36(SI), Z22, Z18
+	VFMADD231PS.BCST 36(SI), Z23, Z19
+	VBROADCASTSS     40(SI), Z24
+	VFMADD231PS      Z22, Z24, Z20
+	VFMADD231PS      Z23, Z24, Z21
+	ADDQ             DX, SI
+	DECQ             R12
+	JNE              loop268
+	JMP              summed267
+
+apart266:
+	LEAQ (SI)(DX*4), R9
+	ADDQ DX, R9
+	LEAQ (R9)(DX*4), R10
+	ADDQ DX, R10
+
+loop270:
+	VMOVUPS      (DI), Z22
+	VMOVUPS      64(DI), Z23
+	ADDQ         R8, DI
+	VBROADCASTSS (SI), Z24
+	VFMADD231PS  Z22, Z24, Z0
+	VFMADD231PS  Z23, Z24, Z1
+	VBROADCASTSS (SI)(DX*1), Z25
+	VFMADD231PS  Z22, Z25, Z2
+	VFMADD231PS  Z23, Z25, Z3
+	VBROADCASTSS (SI)(DX*2), Z24
+	VFMADD231PS  Z22, Z24, Z4
+	VFMADD231PS  Z23, Z24, Z5
+	VBROADCASTSS (SI)(R11*1), Z25
+	VFMADD231PS  Z22, Z25, Z6
+	VFMADD231PS  Z23, Z25, Z7
+	VBROADCASTSS (SI)(DX*4), Z24
+	VFMADD231PS  Z22, Z24, Z8
+	VFMADD231PS  Z23, Z24, Z9
+	VBROADCASTSS (R9), Z25
+	VFMADD231PS  Z22, Z25, Z10
+	VFMADD231PS  Z23, Z25, Z11
+	VBROADCASTSS (R9)(DX*1), Z24
+	VFMADD231PS  Z22, Z24, Z12
+	VFMADD231PS  Z23, Z24, Z13
+	VBROADCASTSS (R9)(DX*2), Z25
+	VFMADD231PS  Z22, Z25, Z14
+	VFMADD231PS  Z23, Z25, Z15
+	VBROADCASTSS (R9)(R11*1), Z24
+	VFMADD231PS  Z22, Z24, Z16
+	VFMADD231PS  Z23, Z24, Z17
+	VBROADCASTSS (R9)(DX*4), Z25
+	VFMADD231PS  Z22, Z25, Z18
+	VFMADD231PS  Z23, Z25, Z19
+	VBROADCASTSS (R10), Z24
+	VFMADD231PS  Z22, Z24, Z20
+	VFMADD231PS  Z23, Z24, Z21
+	ADDQ         $0x04, SI
+	ADDQ         $0x04, R9
+	ADDQ         $0x04, R10
+	DECQ         R12
+	JNE          loop270
+
+summed267:
+	MOVQ         72(AX), CX
+	MOVQ         56(AX), DX
+	SHLQ         $0x02, DX
+	LEAQ         (DX)(DX*2), R11
+	CMPL         80(AX), $0x3f800000
+	JEQ          one272
+	VBROADCASTSS 80(AX), Z22
+	VMULPS       Z22, Z0, Z0
+	VMULPS       Z22, Z1, Z1
+	VMULPS       Z22, Z2, Z2
+	VMULPS       Z22, Z3, Z3
+	VMULPS       Z22, Z4, Z4
+	VMULPS       Z22, Z5, Z5
+	VMULPS       Z22, Z6, Z6
+	VMULPS       Z22, Z7, Z7
+	VMULPS       Z22, Z8, Z8
+	VMULPS       Z22, Z9, Z9
+	VMULPS       Z22, Z10, Z10
+	VMULPS       Z22, Z11, Z11
+	VMULPS       Z22, Z12, Z12
+	VMULPS       Z22, Z13, Z13
+	VMULPS       Z22, Z14, Z14
+	VMULPS       Z22, Z15, Z15
+	VMULPS       Z22, Z16, Z16
+	VMULPS       Z22, Z17, Z17
+	VMULPS       Z22, Z18, Z18
+	VMULPS       Z22, Z19, Z19
+	VMULPS       Z22, Z20, Z20
+	VMULPS       Z22, Z21, Z21
+
+one272:
+	SUBQ         $0x10, CX
+	MOVL         $0xffffffff, BX
+	BZHIL        CX, BX, BX
+	KMOVW        BX, K1
+	MOVL         84(AX), R12
+	ADDL         R12, R12
+	JEQ          plain273
+	VBROADCASTSS 84(AX), Z23
+	VFMADD231PS  (R13), Z23, Z0
+	VFMADD231PS  64(R13), Z23, K1, Z1
+	VFMADD231PS  (R13)(DX*1), Z23, Z2
+	VFMADD231PS  64(R13)(DX*1), Z23, K1, Z3
+	VFMADD231PS  (R13)(DX*2), Z23, Z4
+	VFMADD231PS  64(R13)(DX*2), Z23, K1, Z5
+	VFMADD231PS  (R13)(R11*1), Z23, Z6
+	VFMADD231PS  64(R13)(R11*1), Z23, K1, Z7
+	LEAQ         (R13)(DX*4), R13
+	VFMADD231PS  (R13), Z23, Z8
+	VFMADD231PS  64(R13), Z23, K1, Z9
+	VFMADD231PS  (R13)(DX*1), Z23, Z10
+	VFMADD231PS  64(R13)(DX*1), Z23, K1, Z11
+	VFMADD231PS  (R13)(DX*2), Z23, Z12
+	VFMADD231PS  64(R13)(DX*2), Z23, K1, Z13
+	VFMADD231PS  (R13)(R11*1), Z23, Z14
+	VFMADD231PS  64(R13)(R11*1), Z23, K1, Z15
+	LEAQ         (R13)(DX*4), R13
+	VFMADD231PS  (R13), Z23, Z16
+	VFMADD231PS  64(R13), Z23, K1, Z17
+	VFMADD231PS  (R13)(DX*1), Z23, Z18
+	VFMADD231PS  64(R13)(DX*1), Z23, K1, Z19
+	VFMADD231PS  (R13)(DX*2), Z23, Z20
+	VFMADD231PS  64(R13)(DX*2), Z23, K1, Z21
+	MOVQ         16(AX), R13
+
+plain273:
+	VMOVUPS Z0, (R13)
+	VMOVUPS Z1, K1, 64(R13)
+	VMOVUPS Z2, (R13)(DX*1)
+	VMOVUPS Z3, K1, 64(R13)(DX*1)
+	VMOVUPS Z4, (R13)(DX*2)
+	VMOVUPS Z5, K1, 64(R13)(DX*2)
+	VMOVUPS Z6, (R13)(R11*1)
+	VMOVUPS Z7, K1, 64(R13)(R11*1)
+	LEAQ    (R13)(DX*4), R13
+	VMOVUPS Z8, (R13)
+	VMOVUPS Z9, K1, 64(R13)
+	VMOVUPS Z10, (R13)(DX*1)
+	VMOVUPS Z11, K1, 64(R13)(DX*1)
+	VMOVUPS Z12, (R13)(DX*2)
+	VMOVUPS Z13, K1, 64(R13)(DX*2)
+	VMOVUPS Z14, (R13)(R11*1)
+	VMOVUPS Z15, K1, 64(R13)(R11*1)
+	LEAQ    (R13)(DX*4), R13
+	VMOVUPS Z16, (R13)
+	VMOVUPS Z17, K1, 64(R13)
+	VMOVUPS Z18, (R13)(DX*1)
+	VMOVUPS Z19, K1, 64(R13)(DX*1)
+	VMOVUPS Z20, (R13)(DX*2)
+	VMOVUPS Z21, K1, 64(R13)(DX*2)
+	JMP     next2
+
+rows234:
+	CMPQ BX, $0x0d
+	JG   rows274
+	CMPQ BX, $0x0c
+	JG   rows275
+
+	// 12 rows of 2 vectors
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	VPXORD     Z18, Z18, Z18
+	VPXORD     Z19, Z19, Z19
+	VPXORD     Z20, Z20, Z20
+	VPXORD     Z21, Z21, Z21
+	VPXORD     Z22, Z22, Z22
+	VPXORD     Z23, Z23, Z23
+	CMPQ       R12, $0x40
+	JLE        short276
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	PREFETCHT0 124(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	PREFETCHT0 124(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	PREFETCHT0 124(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	PREFETCHT0 124(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	PREFETCHT0 124(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	PREFETCHT0 124(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	PREFETCHT0 124(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	PREFETCHT0 124(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	PREFETCHT0 124(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	PREFETCHT0 124(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	PREFETCHT0 124(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	PREFETCHT0 124(BX)
+
+short276:
+	CMPQ 32(AX), $0x01
+	JNE  apart277
 	MOVQ R12, BX
 	ANDQ $0x03, BX
 	SHRQ $0x02, R12
-	JEQ  loop259rest
+	JEQ  loop279rest
 
-four261:
+four281:
 	PREFETCHT0       512(SI)
 	PREFETCHT0       576(SI)
 	PREFETCHT0       640(SI)
@@ -8766,14 +10432,14 @@ four261:
 	VFMADD231PS.BCST 44(SI), Z25, Z23
 	ADDQ             DX, SI
 	DECQ             R12
-	JNE              four261
+	JNE              four281
 
-loop259rest:
+loop279rest:
 	MOVQ  BX, R12
 	TESTQ R12, R12
-	JEQ   few260
+	JEQ   few280
 
-loop259:
+loop279:
 	VMOVUPS          (DI), Z24
 	VMOVUPS          64(DI), Z25
 	ADDQ             R8, DI
@@ -8809,12 +10475,12 @@ loop259:
 	VFMADD231PS.BCST 44(SI), Z25, Z23
 	ADDQ             DX, SI
 	DECQ             R12
-	JNE              loop259
+	JNE              loop279
 
-few260:
-	JMP summed258
+few280:
+	JMP summed278
 
-apart257:
+apart277:
 	LEAQ (SI)(DX*4), R9
 	ADDQ DX, R9
 	LEAQ (R9)(DX*4), R10
@@ -8822,9 +10488,9 @@ apart257:
 	MOVQ R12, BX
 	ANDQ $0x03, BX
 	SHRQ $0x02, R12
-	JEQ  loop262rest
+	JEQ  loop282rest
 
-four264:
+four284:
 	VMOVUPS      (DI), Z24
 	VMOVUPS      64(DI), Z25
 	ADDQ         R8, DI
@@ -8985,14 +10651,14 @@ four264:
 	ADDQ         $0x10, R9
 	ADDQ         $0x10, R10
 	DECQ         R12
-	JNE          four264
+	JNE          four284
 
-loop262rest:
+loop282rest:
 	MOVQ  BX, R12
 	TESTQ R12, R12
-	JEQ   few263
+	JEQ   few283
 
-loop262:
+loop282:
 	VMOVUPS      (DI), Z24
 	VMOVUPS      64(DI), Z25
 	ADDQ         R8, DI
@@ -9036,16 +10702,16 @@ loop262:
 	ADDQ         $0x04, R9
 	ADDQ         $0x04, R10
 	DECQ         R12
-	JNE          loop262
+	JNE          loop282
 
-few263:
-summed258:
+few283:
+summed278:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one265
+	JEQ          one285
 	VBROADCASTSS 80(AX), Z24
 	VMULPS       Z24, Z0, Z0
 	VMULPS       Z24, Z1, Z1
@@ -9072,14 +10738,14 @@ summed258:
 	VMULPS       Z24, Z22, Z22
 	VMULPS       Z24, Z23, Z23
 
-one265:
+one285:
 	SUBQ         $0x10, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain266
+	JEQ          plain286
 	VBROADCASTSS 84(AX), Z25
 	VFMADD231PS  (R13), Z25, Z0
 	VFMADD231PS  64(R13), Z25, K1, Z1
@@ -9109,7 +10775,7 @@ one265:
 	VFMADD231PS  64(R13)(R11*1), Z25, K1, Z23
 	MOVQ         16(AX), R13
 
-plain266:
+plain286:
 	VMOVUPS Z0, (R13)
 	VMOVUPS Z1, K1, 64(R13)
 	VMOVUPS Z2, (R13)(DX*1)
@@ -9138,7 +10804,7 @@ plain266:
 	VMOVUPS Z23, K1, 64(R13)(R11*1)
 	JMP     next2
 
-rows255:
+rows275:
 	// 13 rows of 2 vectors
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
@@ -9167,7 +10833,7 @@ rows255:
 	VPXORD     Z24, Z24, Z24
 	VPXORD     Z25, Z25, Z25
 	CMPQ       R12, $0x40
-	JLE        short267
+	JLE        short287
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -9222,15 +10888,15 @@ rows255:
 	PREFETCHT0 64(BX)
 	PREFETCHT0 124(BX)
 
-short267:
+short287:
 	CMPQ 32(AX), $0x01
-	JNE  apart268
+	JNE  apart288
 	MOVQ R12, BX
 	ANDQ $0x03, BX
 	SHRQ $0x02, R12
-	JEQ  loop270rest
+	JEQ  loop290rest
 
-four272:
+four292:
 	PREFETCHT0       512(SI)
 	PREFETCHT0       576(SI)
 	PREFETCHT0       640(SI)
@@ -9386,14 +11052,14 @@ four272:
 	VFMADD231PS      Z27, Z28, Z25
 	ADDQ             DX, SI
 	DECQ             R12
-	JNE              four272
+	JNE              four292
 
-loop270rest:
+loop290rest:
 	MOVQ  BX, R12
 	TESTQ R12, R12
-	JEQ   few271
+	JEQ   few291
 
-loop270:
+loop290:
 	VMOVUPS          (DI), Z26
 	VMOVUPS          64(DI), Z27
 	ADDQ             R8, DI
@@ -9432,12 +11098,12 @@ loop270:
 	VFMADD231PS      Z27, Z28, Z25
 	ADDQ             DX, SI
 	DECQ             R12
-	JNE              loop270
+	JNE              loop290
 
-few271:
-	JMP summed269
+few291:
+	JMP summed289
 
-apart268:
+apart288:
 	LEAQ (SI)(DX*4), R9
 	ADDQ DX, R9
 	LEAQ (R9)(DX*4), R10
@@ -9445,9 +11111,9 @@ apart268:
 	MOVQ R12, BX
 	ANDQ $0x03, BX
 	SHRQ $0x02, R12
-	JEQ  loop273rest
+	JEQ  loop293rest
 
-four275:
+four295:
 	VMOVUPS      (DI), Z26
 	VMOVUPS      64(DI), Z27
 	ADDQ         R8, DI
@@ -9620,14 +11286,14 @@ four275:
 	ADDQ         $0x10, R9
 	ADDQ         $0x10, R10
 	DECQ         R12
-	JNE          four275
+	JNE          four295
 
-loop273rest:
+loop293rest:
 	MOVQ  BX, R12
 	TESTQ R12, R12
-	JEQ   few274
+	JEQ   few294
 
-loop273:
+loop293:
 	VMOVUPS      (DI), Z26
 	VMOVUPS      64(DI), Z27
 	ADDQ         R8, DI
@@ -9674,16 +11340,16 @@ loop273:
 	ADDQ         $0x04, R9
 	ADDQ         $0x04, R10
 	DECQ         R12
-	JNE          loop273
+	JNE          loop293
 
-few274:
-summed269:
+few294:
+summed289:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one276
+	JEQ          one296
 	VBROADCASTSS 80(AX), Z26
 	VMULPS       Z26, Z0, Z0
 	VMULPS       Z26, Z1, Z1
@@ -9712,14 +11378,14 @@ summed269:
 	VMULPS       Z26, Z24, Z24
 	VMULPS       Z26, Z25, Z25
 
-one276:
+one296:
 	SUBQ         $0x10, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain277
+	JEQ          plain297
 	VBROADCASTSS 84(AX), Z27
 	VFMADD231PS  (R13), Z27, Z0
 	VFMADD231PS  64(R13), Z27, K1, Z1
@@ -9752,7 +11418,7 @@ one276:
 	VFMADD231PS  64(R13), Z27, K1, Z25
 	MOVQ         16(AX), R13
 
-plain277:
+plain297:
 	VMOVUPS Z0, (R13)
 	VMOVUPS Z1, K1, 64(R13)
 	VMOVUPS Z2, (R13)(DX*1)
@@ -9784,7 +11450,7 @@ plain277:
 	VMOVUPS Z25, K1, 64(R13)
 	JMP     next2
 
-rows254:
+rows274:
 	// 14 rows of 2 vectors
 	VPXORD     Z0, Z0, Z0
 	VPXORD     Z1, Z1, Z1
@@ -9815,7 +11481,7 @@ rows254:
 	VPXORD     Z26, Z26, Z26
 	VPXORD     Z27, Z27, Z27
 	CMPQ       R12, $0x40
-	JLE        short278
+	JLE        short298
 	MOVQ       56(AX), CX
 	MOVQ       R13, BX
 	PREFETCHT0 (BX)
@@ -9874,15 +11540,15 @@ rows254:
 	PREFETCHT0 64(BX)
 	PREFETCHT0 124(BX)
 
-short278:
+short298:
 	CMPQ 32(AX), $0x01
-	JNE  apart279
+	JNE  apart299
 	MOVQ R12, BX
 	ANDQ $0x03, BX
 	SHRQ $0x02, R12
-	JEQ  loop281rest
+	JEQ  loop301rest
 
-four283:
+four303:
 	PREFETCHT0       512(SI)
 	PREFETCHT0       576(SI)
 	PREFETCHT0       640(SI)
@@ -10046,14 +11712,14 @@ four283:
 	VFMADD231PS.BCST 52(SI), Z29, Z27
 	ADDQ             DX, SI
 	DECQ             R12
-	JNE              four283
+	JNE              four303
 
-loop281rest:
+loop301rest:
 	MOVQ  BX, R12
 	TESTQ R12, R12
-	JEQ   few282
+	JEQ   few302
 
-loop281:
+loop301:
 	VMOVUPS          (DI), Z28
 	VMOVUPS          64(DI), Z29
 	ADDQ             R8, DI
@@ -10094,12 +11760,12 @@ loop281:
 	VFMADD231PS.BCST 52(SI), Z29, Z27
 	ADDQ             DX, SI
 	DECQ             R12
-	JNE              loop281
+	JNE              loop301
 
-few282:
-	JMP summed280
+few302:
+	JMP summed300
 
-apart279:
+apart299:
 	LEAQ (SI)(DX*4), R9
 	ADDQ DX, R9
 	LEAQ (R9)(DX*4), R10
@@ -10107,9 +11773,9 @@ apart279:
 	MOVQ R12, BX
 	ANDQ $0x03, BX
 	SHRQ $0x02, R12
-	JEQ  loop284rest
+	JEQ  loop304rest
 
-four286:
+four306:
 	VMOVUPS      (DI), Z28
 	VMOVUPS      64(DI), Z29
 	ADDQ         R8, DI
@@ -10294,14 +11960,14 @@ four286:
 	ADDQ         $0x10, R9
 	ADDQ         $0x10, R10
 	DECQ         R12
-	JNE          four286
+	JNE          four306
 
-loop284rest:
+loop304rest:
 	MOVQ  BX, R12
 	TESTQ R12, R12
-	JEQ   few285
+	JEQ   few305
 
-loop284:
+loop304:
 	VMOVUPS      (DI), Z28
 	VMOVUPS      64(DI), Z29
 	ADDQ         R8, DI
@@ -10351,16 +12017,16 @@ loop284:
 	ADDQ         $0x04, R9
 	ADDQ         $0x04, R10
 	DECQ         R12
-	JNE          loop284
+	JNE          loop304
 
-few285:
-summed280:
+few305:
+summed300:
 	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one287
+	JEQ          one307
 	VBROADCASTSS 80(AX), Z28
 	VMULPS       Z28, Z0, Z0
 	VMULPS       Z28, Z1, Z1
@@ -10391,14 +12057,14 @@ summed280:
 	VMULPS       Z28, Z26, Z26
 	VMULPS       Z28, Z27, Z27
 
-one287:
+one307:
 	SUBQ         $0x10, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain288
+	JEQ          plain308
 	VBROADCASTSS 84(AX), Z29
 	VFMADD231PS  (R13), Z29, Z0
 	VFMADD231PS  64(R13), Z29, K1, Z1
@@ -10433,7 +12099,7 @@ one287:
 	VFMADD231PS  64(R13)(DX*1), Z29, K1, Z27
 	MOVQ         16(AX), R13
 
-plain288:
+plain308:
 	VMOVUPS Z0, (R13)
 	VMOVUPS Z1, K1, 64(R13)
 	VMOVUPS Z2, (R13)(DX*1)
@@ -10493,9 +12159,9 @@ TEXT ·transposeAVX512(SB), NOSPLIT, $0-32
 	LEAQ (DX)(DX*2), R8
 	XORQ AX, AX
 
-many289:
+many309:
 	CMPQ         CX, $0x10
-	JL           few290
+	JL           few310
 	MOVQ         (SI), BX
 	PREFETCHT0   256(BX)(AX*4)
 	MOVQ         32(SI), BX
@@ -10713,12 +12379,12 @@ many289:
 	LEAQ         (DI)(DX*4), DI
 	ADDQ         $0x04, AX
 	SUBQ         $0x10, CX
-	JMP          many289
+	JMP          many309
 
-few290:
-four291:
+few310:
+four311:
 	SUBQ         $0x04, CX
-	JL           tail292
+	JL           tail312
 	MOVQ         (SI), BX
 	VMOVUPS      (BX)(AX*4), X0
 	MOVQ         32(SI), BX
@@ -10765,13 +12431,13 @@ four291:
 	VMOVUPS      Z3, (DI)(R8*1)
 	LEAQ         (DI)(DX*4), DI
 	ADDQ         $0x04, AX
-	JMP          four291
+	JMP          four311
 
-tail292:
+tail312:
 	ADDQ $0x04, CX
-	JEQ  done293
+	JEQ  done313
 
-step294:
+step314:
 	MOVQ (SI), BX
 	MOVL (BX)(AX*4), BX
 	MOVL BX, (DI)
@@ -10823,9 +12489,9 @@ step294:
 	ADDQ DX, DI
 	INCQ AX
 	DECQ CX
-	JNE  step294
+	JNE  step314
 
-done293:
+done313:
 	VZEROUPPER
 	RET
 
@@ -10841,13 +12507,13 @@ TEXT ·copyPanelsAVX512(SB), NOSPLIT, $0-40
 	MOVQ   R8, R12
 	IMUL3Q $0x00000080, R12, R12
 
-row295:
+row315:
 	MOVQ SI, R9
 	LEAQ (SI)(DX*4), BX
 	MOVQ DI, R10
 	MOVQ CX, R11
 
-panel296:
+panel316:
 	PREFETCHT0 (BX)
 	PREFETCHT0 64(BX)
 	VMOVUPS    (R9), Z0
@@ -10858,11 +12524,11 @@ panel296:
 	ADDQ       $0x00000080, BX
 	ADDQ       R12, R10
 	DECQ       R11
-	JNE        panel296
+	JNE        panel316
 	ADDQ       $0x00000080, DI
 	ADDQ       DX, SI
 	DECQ       R8
-	JNE        row295
+	JNE        row315
 	VZEROUPPER
 	RET
 
@@ -10880,9 +12546,9 @@ TEXT ·dotRowsAVX512(SB), NOSPLIT, $0-48
 	LEAQ (R9)(DX*1), R10
 	LEAQ (R10)(DX*1), R11
 	SUBQ $0x04, R13
-	JL   none298
+	JL   none318
 
-group297:
+group317:
 	XORQ   AX, AX
 	MOVQ   R15, R8
 	VPXORD Z0, Z0, Z0
@@ -10894,9 +12560,9 @@ group297:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 	SUBQ   $0x20, R8
-	JL     few300
+	JL     few320
 
-several299:
+several319:
 	VMOVUPS     (CX)(AX*4), Z8
 	VFMADD231PS (SI)(AX*4), Z8, Z0
 	VFMADD231PS (R9)(AX*4), Z8, Z2
@@ -10909,11 +12575,11 @@ several299:
 	VFMADD231PS 64(R11)(AX*4), Z9, Z7
 	ADDQ        $0x20, AX
 	SUBQ        $0x20, R8
-	JGE         several299
+	JGE         several319
 
-few300:
+few320:
 	ADDQ        $0x10, R8
-	JL          rest302
+	JL          rest322
 	VMOVUPS     (CX)(AX*4), Z8
 	VFMADD231PS (SI)(AX*4), Z8, Z0
 	VFMADD231PS (R9)(AX*4), Z8, Z2
@@ -10922,9 +12588,9 @@ few300:
 	ADDQ        $0x10, AX
 	SUBQ        $0x10, R8
 
-rest302:
+rest322:
 	ADDQ        $0x10, R8
-	JEQ         sum303
+	JEQ         sum323
 	MOVL        $0xffffffff, BX
 	BZHIL       R8, BX, BX
 	KMOVW       BX, K1
@@ -10938,7 +12604,7 @@ rest302:
 	VMOVUPS.Z   (R11)(AX*4), K1, Z10
 	VFMADD231PS Z10, Z8, Z6
 
-sum303:
+sum323:
 	VADDPS        Z1, Z0, Z0
 	VEXTRACTF64X4 $0x01, Z0, Y8
 	VADDPS        Y8, Y0, Y0
@@ -10963,14 +12629,14 @@ sum303:
 	LEAQ          (R10)(DX*4), R10
 	LEAQ          (R11)(DX*4), R11
 	SUBQ          $0x04, R13
-	JGE           group297
+	JGE           group317
 
-none298:
+none318:
 	ADDQ $0x04, R13
 	SUBQ $0x01, R13
-	JL   none305
+	JL   none325
 
-group304:
+group324:
 	XORQ   AX, AX
 	MOVQ   R15, R8
 	VPXORD Z0, Z0, Z0
@@ -10978,9 +12644,9 @@ group304:
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	SUBQ   $0x40, R8
-	JL     few307
+	JL     few327
 
-several306:
+several326:
 	VMOVUPS     (SI)(AX*4), Z10
 	VFMADD231PS (CX)(AX*4), Z10, Z0
 	VMOVUPS     64(SI)(AX*4), Z10
@@ -10991,22 +12657,22 @@ several306:
 	VFMADD231PS 192(CX)(AX*4), Z10, Z3
 	ADDQ        $0x40, AX
 	SUBQ        $0x40, R8
-	JGE         several306
+	JGE         several326
 
-few307:
+few327:
 	ADDQ $0x30, R8
-	JL   rest309
+	JL   rest329
 
-one308:
+one328:
 	VMOVUPS     (SI)(AX*4), Z10
 	VFMADD231PS (CX)(AX*4), Z10, Z0
 	ADDQ        $0x10, AX
 	SUBQ        $0x10, R8
-	JGE         one308
+	JGE         one328
 
-rest309:
+rest329:
 	ADDQ        $0x10, R8
-	JEQ         sum310
+	JEQ         sum330
 	MOVL        $0xffffffff, BX
 	BZHIL       R8, BX, BX
 	KMOVW       BX, K1
@@ -11014,7 +12680,7 @@ rest309:
 	VMOVUPS.Z   (SI)(AX*4), K1, Z10
 	VFMADD231PS Z10, Z8, Z0
 
-sum310:
+sum330:
 	VADDPS        Z1, Z0, Z0
 	VADDPS        Z3, Z2, Z2
 	VADDPS        Z2, Z0, Z0
@@ -11028,9 +12694,9 @@ sum310:
 	ADDQ          $0x04, DI
 	LEAQ          (SI)(DX*1), SI
 	SUBQ          $0x01, R13
-	JGE           group304
+	JGE           group324
 
-none305:
+none325:
 	ADDQ $0x01, R13
 	VZEROUPPER
 	RET
@@ -11050,7 +12716,7 @@ TEXT ·axpyRowsAVX512(SB), NOSPLIT, $0-48
 	LEAQ (R13)(DX*1), BX
 	LEAQ (BX)(DX*1), R15
 
-again311:
+again331:
 	MOVQ         f+24(FP), CX
 	MOVQ         n+32(FP), R8
 	VBROADCASTSS (CX), Z0
@@ -11063,9 +12729,9 @@ again311:
 	VBROADCASTSS 28(CX), Z7
 	XORQ         AX, AX
 	SUBQ         $0x10, R8
-	JL           rest313
+	JL           rest333
 
-whole312:
+whole332:
 	VMOVUPS     (DI)(AX*4), Z8
 	VFMADD231PS (SI)(AX*4), Z0, Z8
 	VFMADD231PS (R9)(AX*4), Z1, Z8
@@ -11078,11 +12744,11 @@ whole312:
 	VMOVUPS     Z8, (DI)(AX*4)
 	ADDQ        $0x10, AX
 	SUBQ        $0x10, R8
-	JGE         whole312
+	JGE         whole332
 
-rest313:
+rest333:
 	ADDQ        $0x10, R8
-	JEQ         done314
+	JEQ         done334
 	MOVL        $0xffffffff, DX
 	BZHIL       R8, DX, DX
 	KMOVW       DX, K1
@@ -11105,7 +12771,7 @@ rest313:
 	VFMADD231PS Z9, Z7, Z8
 	VMOVUPS     Z8, K1, (DI)(AX*4)
 
-done314:
+done334:
 	MOVQ ld+16(FP), DX
 	SHLQ $0x02, DX
 	LEAQ (SI)(DX*8), SI
@@ -11118,7 +12784,7 @@ done314:
 	LEAQ (R15)(DX*8), R15
 	ADDQ $0x20, f+24(FP)
 	DECQ eights+40(FP)
-	JNE  again311
+	JNE  again331
 	VZEROUPPER
 	RET
 
@@ -11134,28 +12800,28 @@ TEXT ·copyRimAVX512(SB), NOSPLIT, $0-48
 	SHLQ  $0x02, DX
 	SHLQ  $0x02, R8
 	CMPQ  CX, $0x10
-	JG    wide315
+	JG    wide335
 	MOVL  $0xffffffff, BX
 	BZHIL CX, BX, BX
 	KMOVW BX, K1
 
-row316:
+row336:
 	VMOVUPS.Z (SI), K1, Z1
 	VMOVUPS   Z1, (DI)
 	ADDQ      DX, SI
 	ADDQ      R8, DI
 	DECQ      R9
-	JNE       row316
+	JNE       row336
 	VZEROUPPER
 	RET
 
-wide315:
+wide335:
 	SUBQ  $0x10, CX
 	MOVL  $0xffffffff, BX
 	BZHIL CX, BX, BX
 	KMOVW BX, K1
 
-row317:
+row337:
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
 	VMOVUPS   Z0, (DI)
@@ -11163,7 +12829,7 @@ row317:
 	ADDQ      DX, SI
 	ADDQ      R8, DI
 	DECQ      R9
-	JNE       row317
+	JNE       row337
 	VZEROUPPER
 	RET
 
@@ -11179,9 +12845,9 @@ TEXT ·columnsAVX512(SB), NOSPLIT, $0-48
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), R12
 
-wide319:
+wide339:
 	CMPQ   R8, $0x40
-	JL     next320
+	JL     next340
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -11194,9 +12860,9 @@ wide319:
 	MOVQ   CX, BX
 	MOVQ   R9, AX
 	SUBQ   $0x02, AX
-	JL     rest322
+	JL     rest342
 
-many321:
+many341:
 	VBROADCASTSS (BX), Z8
 	VFMADD231PS  (R10), Z8, Z0
 	VFMADD231PS  64(R10), Z8, Z1
@@ -11210,13 +12876,13 @@ many321:
 	LEAQ         (R10)(DX*2), R10
 	ADDQ         $0x08, BX
 	SUBQ         $0x02, AX
-	JGE          many321
+	JGE          many341
 
-rest322:
+rest342:
 	ADDQ $0x02, AX
-	JEQ  store324
+	JEQ  store344
 
-single323:
+single343:
 	VBROADCASTSS (BX), Z8
 	VFMADD231PS  (R10), Z8, Z0
 	VFMADD231PS  64(R10), Z8, Z1
@@ -11225,9 +12891,9 @@ single323:
 	ADDQ         DX, R10
 	ADDQ         $0x04, BX
 	DECQ         AX
-	JNE          single323
+	JNE          single343
 
-store324:
+store344:
 	VADDPS  Z4, Z0, Z0
 	VADDPS  Z5, Z1, Z1
 	VADDPS  Z6, Z2, Z2
@@ -11239,12 +12905,12 @@ store324:
 	ADDQ    $0x00000100, DI
 	ADDQ    $0x00000100, SI
 	SUBQ    $0x40, R8
-	JMP     wide319
+	JMP     wide339
 
-next320:
-wide325:
+next340:
+wide345:
 	CMPQ   R8, $0x20
-	JL     next326
+	JL     next346
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -11257,9 +12923,9 @@ wide325:
 	MOVQ   CX, BX
 	MOVQ   R9, AX
 	SUBQ   $0x04, AX
-	JL     rest328
+	JL     rest348
 
-many327:
+many347:
 	VBROADCASTSS (BX), Z8
 	VFMADD231PS  (R10), Z8, Z0
 	VFMADD231PS  64(R10), Z8, Z1
@@ -11275,22 +12941,22 @@ many327:
 	LEAQ         (R10)(DX*4), R10
 	ADDQ         $0x10, BX
 	SUBQ         $0x04, AX
-	JGE          many327
+	JGE          many347
 
-rest328:
+rest348:
 	ADDQ $0x04, AX
-	JEQ  store330
+	JEQ  store350
 
-single329:
+single349:
 	VBROADCASTSS (BX), Z8
 	VFMADD231PS  (R10), Z8, Z0
 	VFMADD231PS  64(R10), Z8, Z1
 	ADDQ         DX, R10
 	ADDQ         $0x04, BX
 	DECQ         AX
-	JNE          single329
+	JNE          single349
 
-store330:
+store350:
 	VADDPS  Z4, Z0, Z0
 	VADDPS  Z5, Z1, Z1
 	VADDPS  Z6, Z2, Z2
@@ -11302,12 +12968,12 @@ store330:
 	ADDQ    $0x00000080, DI
 	ADDQ    $0x00000080, SI
 	SUBQ    $0x20, R8
-	JMP     wide325
+	JMP     wide345
 
-next326:
-wide331:
+next346:
+wide351:
 	CMPQ   R8, $0x10
-	JL     next332
+	JL     next352
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -11320,9 +12986,9 @@ wide331:
 	MOVQ   CX, BX
 	MOVQ   R9, AX
 	SUBQ   $0x08, AX
-	JL     rest334
+	JL     rest354
 
-many333:
+many353:
 	LEAQ         (R10)(DX*4), R11
 	VBROADCASTSS (BX), Z8
 	VFMADD231PS  (R10), Z8, Z0
@@ -11343,21 +13009,21 @@ many333:
 	LEAQ         (R10)(DX*8), R10
 	ADDQ         $0x20, BX
 	SUBQ         $0x08, AX
-	JGE          many333
+	JGE          many353
 
-rest334:
+rest354:
 	ADDQ $0x08, AX
-	JEQ  store336
+	JEQ  store356
 
-single335:
+single355:
 	VBROADCASTSS (BX), Z8
 	VFMADD231PS  (R10), Z8, Z0
 	ADDQ         DX, R10
 	ADDQ         $0x04, BX
 	DECQ         AX
-	JNE          single335
+	JNE          single355
 
-store336:
+store356:
 	VADDPS  Z4, Z0, Z0
 	VADDPS  Z5, Z1, Z1
 	VADDPS  Z6, Z2, Z2
@@ -11369,11 +13035,11 @@ store336:
 	ADDQ    $0x00000040, DI
 	ADDQ    $0x00000040, SI
 	SUBQ    $0x10, R8
-	JMP     wide331
+	JMP     wide351
 
-next332:
+next352:
 	TESTQ  R8, R8
-	JEQ    done318
+	JEQ    done338
 	MOVQ   R8, AX
 	MOVL   $0xffffffff, R10
 	BZHIL  AX, R10, R10
@@ -11386,9 +13052,9 @@ next332:
 	MOVQ   CX, BX
 	MOVQ   R9, AX
 	SUBQ   $0x04, AX
-	JL     rest338
+	JL     rest358
 
-many337:
+many357:
 	VBROADCASTSS (BX), Z8
 	VMOVUPS.Z    (R10), K1, Z9
 	VFMADD231PS  Z9, Z8, Z0
@@ -11404,28 +13070,28 @@ many337:
 	LEAQ         (R10)(DX*4), R10
 	ADDQ         $0x10, BX
 	SUBQ         $0x04, AX
-	JGE          many337
+	JGE          many357
 
-rest338:
+rest358:
 	ADDQ $0x04, AX
-	JEQ  store340
+	JEQ  store360
 
-single339:
+single359:
 	VBROADCASTSS (BX), Z8
 	VMOVUPS.Z    (R10), K1, Z9
 	VFMADD231PS  Z9, Z8, Z0
 	ADDQ         DX, R10
 	ADDQ         $0x04, BX
 	DECQ         AX
-	JNE          single339
+	JNE          single359
 
-store340:
+store360:
 	VADDPS  Z2, Z0, Z0
 	VADDPS  Z3, Z1, Z1
 	VADDPS  Z1, Z0, Z0
 	VMOVUPS Z0, K1, (DI)
 
-done318:
+done338:
 	VZEROUPPER
 	RET
 
@@ -11443,9 +13109,9 @@ TEXT ·dotRowsF16AVX512(SB), NOSPLIT, $0-48
 	LEAQ (R9)(DX*1), R10
 	LEAQ (R10)(DX*1), R11
 	SUBQ $0x04, R13
-	JL   none342
+	JL   none362
 
-group341:
+group361:
 	XORQ   AX, AX
 	MOVQ   R15, R8
 	VPXORD Z0, Z0, Z0
@@ -11457,9 +13123,9 @@ group341:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 	SUBQ   $0x20, R8
-	JL     few344
+	JL     few364
 
-several343:
+several363:
 	VMOVUPS     (CX)(AX*4), Z8
 	VCVTPH2PS   (SI)(AX*2), Z10
 	VFMADD231PS Z8, Z10, Z0
@@ -11480,11 +13146,11 @@ several343:
 	VFMADD231PS Z9, Z10, Z7
 	ADDQ        $0x20, AX
 	SUBQ        $0x20, R8
-	JGE         several343
+	JGE         several363
 
-few344:
+few364:
 	ADDQ        $0x10, R8
-	JL          rest346
+	JL          rest366
 	VMOVUPS     (CX)(AX*4), Z8
 	VCVTPH2PS   (SI)(AX*2), Z10
 	VFMADD231PS Z8, Z10, Z0
@@ -11497,9 +13163,9 @@ few344:
 	ADDQ        $0x10, AX
 	SUBQ        $0x10, R8
 
-rest346:
+rest366:
 	ADDQ        $0x10, R8
-	JEQ         sum347
+	JEQ         sum367
 	MOVL        $0xffffffff, BX
 	BZHIL       R8, BX, BX
 	KMOVW       BX, K1
@@ -11517,7 +13183,7 @@ rest346:
 	VCVTPH2PS   Y10, Z10
 	VFMADD231PS Z10, Z8, Z6
 
-sum347:
+sum367:
 	VADDPS        Z1, Z0, Z0
 	VEXTRACTF64X4 $0x01, Z0, Y8
 	VADDPS        Y8, Y0, Y0
@@ -11542,14 +13208,14 @@ sum347:
 	LEAQ          (R10)(DX*4), R10
 	LEAQ          (R11)(DX*4), R11
 	SUBQ          $0x04, R13
-	JGE           group341
+	JGE           group361
 
-none342:
+none362:
 	ADDQ $0x04, R13
 	SUBQ $0x01, R13
-	JL   none349
+	JL   none369
 
-group348:
+group368:
 	XORQ   AX, AX
 	MOVQ   R15, R8
 	VPXORD Z0, Z0, Z0
@@ -11557,9 +13223,9 @@ group348:
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	SUBQ   $0x40, R8
-	JL     few351
+	JL     few371
 
-several350:
+several370:
 	VCVTPH2PS   (SI)(AX*2), Z10
 	VFMADD231PS (CX)(AX*4), Z10, Z0
 	VCVTPH2PS   32(SI)(AX*2), Z10
@@ -11570,22 +13236,22 @@ several350:
 	VFMADD231PS 192(CX)(AX*4), Z10, Z3
 	ADDQ        $0x40, AX
 	SUBQ        $0x40, R8
-	JGE         several350
+	JGE         several370
 
-few351:
+few371:
 	ADDQ $0x30, R8
-	JL   rest353
+	JL   rest373
 
-one352:
+one372:
 	VCVTPH2PS   (SI)(AX*2), Z10
 	VFMADD231PS (CX)(AX*4), Z10, Z0
 	ADDQ        $0x10, AX
 	SUBQ        $0x10, R8
-	JGE         one352
+	JGE         one372
 
-rest353:
+rest373:
 	ADDQ        $0x10, R8
-	JEQ         sum354
+	JEQ         sum374
 	MOVL        $0xffffffff, BX
 	BZHIL       R8, BX, BX
 	KMOVW       BX, K1
@@ -11594,7 +13260,7 @@ rest353:
 	VCVTPH2PS   Y10, Z10
 	VFMADD231PS Z10, Z8, Z0
 
-sum354:
+sum374:
 	VADDPS        Z1, Z0, Z0
 	VADDPS        Z3, Z2, Z2
 	VADDPS        Z2, Z0, Z0
@@ -11608,9 +13274,9 @@ sum354:
 	ADDQ          $0x04, DI
 	LEAQ          (SI)(DX*1), SI
 	SUBQ          $0x01, R13
-	JGE           group348
+	JGE           group368
 
-none349:
+none369:
 	ADDQ $0x01, R13
 	VZEROUPPER
 	RET
@@ -11630,7 +13296,7 @@ TEXT ·axpyRowsF16AVX512(SB), NOSPLIT, $0-48
 	LEAQ (R13)(DX*1), BX
 	LEAQ (BX)(DX*1), R15
 
-again355:
+again375:
 	MOVQ         f+24(FP), CX
 	MOVQ         n+32(FP), R8
 	VBROADCASTSS (CX), Z0
@@ -11643,9 +13309,9 @@ again355:
 	VBROADCASTSS 28(CX), Z7
 	XORQ         AX, AX
 	SUBQ         $0x10, R8
-	JL           rest357
+	JL           rest377
 
-whole356:
+whole376:
 	VMOVUPS     (DI)(AX*4), Z8
 	VCVTPH2PS   (SI)(AX*2), Z9
 	VFMADD231PS Z9, Z0, Z8
@@ -11666,11 +13332,11 @@ whole356:
 	VMOVUPS     Z8, (DI)(AX*4)
 	ADDQ        $0x10, AX
 	SUBQ        $0x10, R8
-	JGE         whole356
+	JGE         whole376
 
-rest357:
+rest377:
 	ADDQ        $0x10, R8
-	JEQ         done358
+	JEQ         done378
 	MOVL        $0xffffffff, DX
 	BZHIL       R8, DX, DX
 	KMOVW       DX, K1
@@ -11701,7 +13367,7 @@ rest357:
 	VFMADD231PS Z9, Z7, Z8
 	VMOVUPS     Z8, K1, (DI)(AX*4)
 
-done358:
+done378:
 	MOVQ ld+16(FP), DX
 	SHLQ $0x01, DX
 	LEAQ (SI)(DX*8), SI
@@ -11714,7 +13380,7 @@ done358:
 	LEAQ (R15)(DX*8), R15
 	ADDQ $0x20, f+24(FP)
 	DECQ eights+40(FP)
-	JNE  again355
+	JNE  again375
 	VZEROUPPER
 	RET
 
@@ -11732,9 +13398,9 @@ TEXT ·dotRowsBF16AVX512(SB), NOSPLIT, $0-48
 	LEAQ (R9)(DX*1), R10
 	LEAQ (R10)(DX*1), R11
 	SUBQ $0x04, R13
-	JL   none360
+	JL   none380
 
-group359:
+group379:
 	XORQ   AX, AX
 	MOVQ   R15, R8
 	VPXORD Z0, Z0, Z0
@@ -11746,9 +13412,9 @@ group359:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 	SUBQ   $0x20, R8
-	JL     few362
+	JL     few382
 
-several361:
+several381:
 	VMOVUPS     (CX)(AX*4), Z8
 	VPMOVZXWD   (SI)(AX*2), Z10
 	VPSLLD      $0x10, Z10, Z10
@@ -11777,11 +13443,11 @@ several361:
 	VFMADD231PS Z9, Z10, Z7
 	ADDQ        $0x20, AX
 	SUBQ        $0x20, R8
-	JGE         several361
+	JGE         several381
 
-few362:
+few382:
 	ADDQ        $0x10, R8
-	JL          rest364
+	JL          rest384
 	VMOVUPS     (CX)(AX*4), Z8
 	VPMOVZXWD   (SI)(AX*2), Z10
 	VPSLLD      $0x10, Z10, Z10
@@ -11798,9 +13464,9 @@ few362:
 	ADDQ        $0x10, AX
 	SUBQ        $0x10, R8
 
-rest364:
+rest384:
 	ADDQ        $0x10, R8
-	JEQ         sum365
+	JEQ         sum385
 	MOVL        $0xffffffff, BX
 	BZHIL       R8, BX, BX
 	KMOVW       BX, K1
@@ -11822,7 +13488,7 @@ rest364:
 	VPSLLD      $0x10, Z10, Z10
 	VFMADD231PS Z10, Z8, Z6
 
-sum365:
+sum385:
 	VADDPS        Z1, Z0, Z0
 	VEXTRACTF64X4 $0x01, Z0, Y8
 	VADDPS        Y8, Y0, Y0
@@ -11847,14 +13513,14 @@ sum365:
 	LEAQ          (R10)(DX*4), R10
 	LEAQ          (R11)(DX*4), R11
 	SUBQ          $0x04, R13
-	JGE           group359
+	JGE           group379
 
-none360:
+none380:
 	ADDQ $0x04, R13
 	SUBQ $0x01, R13
-	JL   none367
+	JL   none387
 
-group366:
+group386:
 	XORQ   AX, AX
 	MOVQ   R15, R8
 	VPXORD Z0, Z0, Z0
@@ -11862,9 +13528,9 @@ group366:
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	SUBQ   $0x40, R8
-	JL     few369
+	JL     few389
 
-several368:
+several388:
 	VPMOVZXWD   (SI)(AX*2), Z10
 	VPSLLD      $0x10, Z10, Z10
 	VFMADD231PS (CX)(AX*4), Z10, Z0
@@ -11879,23 +13545,23 @@ several368:
 	VFMADD231PS 192(CX)(AX*4), Z10, Z3
 	ADDQ        $0x40, AX
 	SUBQ        $0x40, R8
-	JGE         several368
+	JGE         several388
 
-few369:
+few389:
 	ADDQ $0x30, R8
-	JL   rest371
+	JL   rest391
 
-one370:
+one390:
 	VPMOVZXWD   (SI)(AX*2), Z10
 	VPSLLD      $0x10, Z10, Z10
 	VFMADD231PS (CX)(AX*4), Z10, Z0
 	ADDQ        $0x10, AX
 	SUBQ        $0x10, R8
-	JGE         one370
+	JGE         one390
 
-rest371:
+rest391:
 	ADDQ        $0x10, R8
-	JEQ         sum372
+	JEQ         sum392
 	MOVL        $0xffffffff, BX
 	BZHIL       R8, BX, BX
 	KMOVW       BX, K1
@@ -11905,7 +13571,7 @@ rest371:
 	VPSLLD      $0x10, Z10, Z10
 	VFMADD231PS Z10, Z8, Z0
 
-sum372:
+sum392:
 	VADDPS        Z1, Z0, Z0
 	VADDPS        Z3, Z2, Z2
 	VADDPS        Z2, Z0, Z0
@@ -11919,9 +13585,9 @@ sum372:
 	ADDQ          $0x04, DI
 	LEAQ          (SI)(DX*1), SI
 	SUBQ          $0x01, R13
-	JGE           group366
+	JGE           group386
 
-none367:
+none387:
 	ADDQ $0x01, R13
 	VZEROUPPER
 	RET
@@ -11941,7 +13607,7 @@ TEXT ·axpyRowsBF16AVX512(SB), NOSPLIT, $0-48
 	LEAQ (R13)(DX*1), BX
 	LEAQ (BX)(DX*1), R15
 
-again373:
+again393:
 	MOVQ         f+24(FP), CX
 	MOVQ         n+32(FP), R8
 	VBROADCASTSS (CX), Z0
@@ -11954,9 +13620,9 @@ again373:
 	VBROADCASTSS 28(CX), Z7
 	XORQ         AX, AX
 	SUBQ         $0x10, R8
-	JL           rest375
+	JL           rest395
 
-whole374:
+whole394:
 	VMOVUPS     (DI)(AX*4), Z8
 	VPMOVZXWD   (SI)(AX*2), Z9
 	VPSLLD      $0x10, Z9, Z9
@@ -11985,11 +13651,11 @@ whole374:
 	VMOVUPS     Z8, (DI)(AX*4)
 	ADDQ        $0x10, AX
 	SUBQ        $0x10, R8
-	JGE         whole374
+	JGE         whole394
 
-rest375:
+rest395:
 	ADDQ        $0x10, R8
-	JEQ         done376
+	JEQ         done396
 	MOVL        $0xffffffff, DX
 	BZHIL       R8, DX, DX
 	KMOVW       DX, K1
@@ -12028,7 +13694,7 @@ rest375:
 	VFMADD231PS Z9, Z7, Z8
 	VMOVUPS     Z8, K1, (DI)(AX*4)
 
-done376:
+done396:
 	MOVQ ld+16(FP), DX
 	SHLQ $0x01, DX
 	LEAQ (SI)(DX*8), SI
@@ -12041,6 +13707,6 @@ done376:
 	LEAQ (R15)(DX*8), R15
 	ADDQ $0x20, f+24(FP)
 	DECQ eights+40(FP)
-	JNE  again373
+	JNE  again393
 	VZEROUPPER
 	RET

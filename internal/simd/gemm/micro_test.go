@@ -60,9 +60,9 @@ func TestTiles(t *testing.T) {
 	inOneThread(t)
 	tiers(t, func(t *testing.T) {
 		r, s := random(t), active()
-		for rows := 1; rows <= s.mr; rows++ {
+		for rows := 1; rows <= s.most(1); rows++ {
 			for cols := 1; cols <= s.nr; cols++ {
-				if !s.masked && cols%s.lanes != 0 {
+				if rows > s.most(cols) || !s.masked && cols%s.lanes != 0 {
 					continue
 				}
 				for _, packed := range []bool{true, false} {

@@ -65,10 +65,11 @@ func TestTilesAtEnd(t *testing.T) {
 }
 
 func tileAtEnd(r *rand.Rand, s *shape, a, b, c []float32) {
-	rows, cols, k := 1+r.IntN(s.mr), 1+r.IntN(s.nr), 1+r.IntN(80)
+	cols, k := 1+r.IntN(s.nr), 1+r.IntN(80)
 	if !s.masked {
 		cols = roundUp(cols, s.lanes)
 	}
+	rows := 1 + r.IntN(s.most(cols))
 	wide := roundUp(cols, s.lanes)
 	t := Tile{K: k, AI: 1, AK: rows, BK: wide, LDC: cols, Rows: rows, Cols: cols, Alpha: 1, Beta: float32(r.IntN(2)), Panels: 1}
 	if r.IntN(2) == 0 {

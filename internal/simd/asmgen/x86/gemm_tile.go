@@ -12,9 +12,9 @@ import (
 var (
 	rT      = reg.RAX // the tile, at the beginning and at the end
 	rRows   = reg.RBX
-	rCols   = reg.RCX                                    // read again at the end
-	rA      = []reg.GPPhysical{reg.RSI, reg.R9, reg.R10} // rows 0, 5 and 10 of A if its rows are apart; else the first is all
-	rAStep  = reg.RDX                                    // from row to row if rows are apart, else from step to step; bytes
+	rCols   = reg.RCX                                             // read again at the end
+	rA      = []reg.GPPhysical{reg.RSI, reg.R9, reg.R10, reg.R14} // rows 0, 5, 10 and 15 of A if its rows are apart; else the first is all
+	rAStep  = reg.RDX                                             // from row to row if rows are apart, else from step to step; bytes
 	rAStep3 = reg.R11
 	rB      = reg.RDI
 	rBStep  = reg.R8
@@ -63,7 +63,7 @@ func (g *gemmGen) tile() {
 		more := g.label("wider")
 		g.c.CMPQ(rCols, operand.U8(vectors*g.lanes))
 		g.c.JG(operand.LabelRef(more))
-		g.branch(1, g.mr, func(rows int) { g.product(rows, vectors, next) })
+		g.branch(1, g.slim, func(rows int) { g.product(rows, vectors, next) })
 		g.c.Label(more)
 	}
 	g.branch(1, g.mr, func(rows int) { g.product(rows, g.vectors, next) })

@@ -41,7 +41,7 @@ func DotHalf[T compute.F16 | compute.BF16](a []T, x []float32) float32 {
 // MatVecHalf computes dst = a·x: a is m×k, x has k elements, dst has m. The destination must not overlap operands.
 func MatVecHalf[T compute.F16 | compute.BF16](dst []float32, a []T, x []float32, m, k int) {
 	const name = "MatVecHalf"
-	engine.MustLen(name, len(a), elements(name, m, k))
+	engine.MustLen(name, len(a), area(name, m, k))
 	engine.MustLen(name, len(x), k)
 	engine.MustLen(name, len(dst), m)
 	engine.MustApart(name, dst, a)

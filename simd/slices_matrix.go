@@ -32,13 +32,13 @@ func BatchedMatMul(dst, a, b []float32, batch, m, k, n int) {
 // BatchedMatMul4D is BatchedMatMul for matrices with two leading axes, such as the heads of attention: a is batch×heads×m×k,
 // b is batch×heads×k×n, dst is batch×heads×m×n.
 func BatchedMatMul4D(dst, a, b []float32, batch, heads, m, k, n int) {
-	BatchedMatMul(dst, a, b, elements("MatMul", batch, heads), m, k, n)
+	BatchedMatMul(dst, a, b, area("MatMul", batch, heads), m, k, n)
 }
 
 // MatVec computes dst = a·x: a is m×k, x has k elements, dst has m.
 func MatVec(dst, a, x []float32, m, k int) {
 	const name = "MatVec"
-	engine.MustLen(name, len(a), elements(name, m, k))
+	engine.MustLen(name, len(a), area(name, m, k))
 	engine.MustLen(name, len(x), k)
 	engine.MustLen(name, len(dst), m)
 	engine.MustApart(name, dst, a)
@@ -54,7 +54,7 @@ func MatVec(dst, a, x []float32, m, k int) {
 func VecMat(dst, x, b []float32, k, n int) {
 	const name = "VecMat"
 	engine.MustLen(name, len(x), k)
-	engine.MustLen(name, len(b), elements(name, k, n))
+	engine.MustLen(name, len(b), area(name, k, n))
 	engine.MustLen(name, len(dst), n)
 	engine.MustApart(name, dst, x)
 	engine.MustApart(name, dst, b)
@@ -123,7 +123,7 @@ func mustMatrix(name string, n, rows, cols, stride int, trans bool) (row, col in
 	if trans {
 		rows, cols = cols, rows
 	}
-	size := elements(name, rows, cols)
+	size := area(name, rows, cols)
 	if stride == 0 {
 		engine.MustLen(name, n, size)
 		stride = cols
@@ -153,7 +153,7 @@ var epilogues = func() (e [compute.Tanh + 1]struct {
 // Outer computes dst[i][j] = x[i]·y[j]: dst is len(x)×len(y).
 func Outer(dst, x, y []float32) {
 	const name = "Outer"
-	engine.MustLen(name, len(dst), elements(name, len(x), len(y)))
+	engine.MustLen(name, len(dst), area(name, len(x), len(y)))
 	engine.MustApart(name, dst, x)
 	engine.MustApart(name, dst, y)
 	gemm.Run(&gemm.Product{M: len(x), N: len(y), K: 1, AM: 1, AK: 1, BK: len(y), BN: 1, LDC: len(y), Alpha: 1, Batch: 1},

@@ -21,7 +21,7 @@ import (
 // Transpose exchanges rows and columns: dst, cols×rows, is the transposed x, rows×cols. Dst may be x itself if rows = cols,
 // else they must not overlap.
 func Transpose(dst, x []float32, rows, cols int) {
-	n := elements("Transpose", rows, cols)
+	n := area("Transpose", rows, cols)
 	engine.MustLen("Transpose", len(x), n)
 	engine.MustLen("Transpose", len(dst), n)
 	if rows == cols && engine.Address(dst) == engine.Address(x) {
@@ -42,7 +42,7 @@ func Transpose(dst, x []float32, rows, cols int) {
 
 // Identity sets dst to the n×n matrix with ones on its diagonal and zeros elsewhere.
 func Identity(dst []float32, n int) {
-	engine.MustLen("Identity", len(dst), elements("Identity", n, n))
+	engine.MustLen("Identity", len(dst), area("Identity", n, n))
 	clear(dst)
 	for i := 0; i < len(dst); i += n + 1 {
 		dst[i] = 1
@@ -93,7 +93,7 @@ func Gather(dst, x []float32, ids []int32) {
 // Embedding copies rows of table, of width elements each, by their ids: dst has len(ids) rows. An id outside the table gives
 // a row of NaN. Dst must not overlap table.
 func Embedding(dst, table []float32, ids []int32, width int) {
-	engine.MustLen("Embedding", len(dst), elements("Embedding", len(ids), width))
+	engine.MustLen("Embedding", len(dst), area("Embedding", len(ids), width))
 	if width > 0 && len(table)%width != 0 {
 		panic(fmt.Errorf("simd.Embedding: a table of %d elements has no rows of %d: %w", len(table), width, compute.ErrShape))
 	}
@@ -257,4 +257,13 @@ func elements(name string, sizes ...int) int {
 		n = int(low)
 	}
 	return n
+}
+
+// area is elements of a matrix, without a slice of sizes.
+func area(name string, rows, cols int) int {
+	high, n := bits.Mul(uint(rows), uint(cols))
+	if high > 0 || int(n)|rows|cols < 0 {
+		elements(name, rows, cols) // panics
+	}
+	return int(n)
 }

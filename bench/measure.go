@@ -74,9 +74,11 @@ func (p plan) warm(s subject, calls, threads int) error {
 	return nil
 }
 
-// measure runs all subjects of a case in rounds. One whose samples are long runs in every fourth round only.
+// measure runs all subjects of a case in rounds, of one thread on the same processor in each, round after round on another. One whose
+// samples are long runs in every fourth round only.
 func (p plan) measure(c Case, threads int, workers []*worker) ([]Result, error) {
 	setThreads(threads)
+	place(workers, -1)
 	subjects, spins := map[string]subject{}, map[string]bool{}
 	for name, f := range c.Make(threads) {
 		if threads == 1 || name != vek && name != plainGo { // these have one thread
@@ -111,6 +113,9 @@ func (p plan) measure(c Case, threads int, workers []*worker) ([]Result, error) 
 	}
 	samples := map[string][]float64{}
 	for round := range p.rounds {
+		if threads == 1 {
+			place(workers, round+round/4)
+		}
 		for _, i := range rand.Perm(len(names)) {
 			name := names[i]
 			if slow[name] && round%4 != 0 {

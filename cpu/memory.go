@@ -107,6 +107,9 @@ func (m *memory) Take(n int) (*block, error) {
 			}
 		}
 		b = &block{from: m, data: make([]uint64, size/8)}
+		if size >= hugeSize {
+			hugePages(b.data)
+		}
 	}
 	if m.poison {
 		for i := range b.data {
@@ -121,6 +124,9 @@ func (m *memory) Take(n int) (*block, error) {
 
 // addressSpace is what a process of 64 bits can address, in bytes. Beyond it the runtime panics.
 const addressSpace = 1 << 47
+
+// hugeSize is from how many bytes on a block is worth large pages, of 2 MB mostly.
+const hugeSize = 1 << 22
 
 // checkedSize is from how many bytes on a new block is held against what the system has: asking takes some ten microseconds.
 const checkedSize = 1 << 24

@@ -287,8 +287,10 @@ func serveBLAS(kind, path string) error {
 			if c.BLAS == nil {
 				return nil
 			}
+			run := c.BLAS(l)
+			run(1) // MKL loads its threads with the first product, and forgets what was set before
 			l.setThreads(threads)
-			return c.BLAS(l)
+			return run
 		})
 	}
 	return fmt.Errorf("no BLAS %s", kind)

@@ -8,30 +8,30 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// allowed are the processors that this process may use.
-var allowed = func() (s unix.CPUSet) {
-	unix.SchedGetaffinity(0, &s) // none if it fails, and then place does nothing
-	return s
+// processors are those that this process may use; none if the system does not say.
+var processors = func() (all []int) {
+	var set unix.CPUSet
+	unix.SchedGetaffinity(0, &set)
+	for i := range 64 * len(set) {
+		if set.IsSet(i) {
+			all = append(all, i)
+		}
+	}
+	return all
 }()
 
 // place has all threads of this process and of workers run on one of its processors, counted round them, or on any if turn is
 // negative. Where other guests of a machine keep the second hardware thread of one core busy, what runs there takes up to twice as
 // long, and processes stay on different cores for many rounds.
 func place(workers []*worker, turn int) {
-	set, n := allowed, allowed.Count()
+	n := len(processors)
 	if n < 2 {
 		return
 	}
-	if turn >= 0 {
-		set.Zero()
-		for i, left := 0, turn%n; set.Count() == 0; i++ {
-			if !allowed.IsSet(i) {
-				continue
-			}
-			if left == 0 {
-				set.Set(i)
-			}
-			left--
+	var set unix.CPUSet
+	for i, p := range processors {
+		if turn < 0 || i == turn%n {
+			set.Set(p)
 		}
 	}
 	pids := []int{os.Getpid()}
